@@ -1,0 +1,167 @@
+//! Sixteen bytes at a time: where in a block something stands that ends a
+//! run.
+//!
+//! With WebAssembly's `simd128` a block is one vector; elsewhere it is two
+//! 64-bit words. The rest of the crate does not know which.
+
+/// A block of input.
+pub(crate) type Block = [u8; 16];
+
+/// How many bytes at the block's start are plain string content: neither a
+/// quotation mark, nor a backslash, nor a control character.
+#[inline(always)]
+pub(crate) fn plain_prefix(block: &Block) -> usize {
+    imp::plain_prefix(block)
+}
+
+/// How many bytes at the block's start are JSON white space.
+#[inline(always)]
+pub(crate) fn space_prefix(block: &Block) -> usize {
+    imp::space_prefix(block)
+}
+
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod imp {
+    use super::Block;
+    use core::arch::wasm32::{
+        u8x16_bitmask, u8x16_eq, u8x16_lt, u8x16_splat, v128, v128_load, v128_or,
+    };
+
+    #[inline(always)]
+    fn load(block: &Block) -> v128 {
+        // SAFETY: the reference is to exactly the sixteen bytes that are
+        // read, and the instruction asks for no alignment.
+        unsafe { v128_load(block.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    pub(super) fn plain_prefix(block: &Block) -> usize {
+        let bytes = load(block);
+        let special = v128_or(
+            v128_or(
+                u8x16_eq(bytes, u8x16_splat(b'"')),
+                u8x16_eq(bytes, u8x16_splat(b'\\')),
+            ),
+            u8x16_lt(bytes, u8x16_splat(0x20)),
+        );
+        first(u8x16_bitmask(special))
+    }
+
+    #[inline(always)]
+    pub(super) fn space_prefix(block: &Block) -> usize {
+        let bytes = load(block);
+        let space = v128_or(
+            v128_or(
+                u8x16_eq(bytes, u8x16_splat(b' ')),
+                u8x16_eq(bytes, u8x16_splat(b'\n')),
+            ),
+            v128_or(
+                u8x16_eq(bytes, u8x16_splat(b'\r')),
+                u8x16_eq(bytes, u8x16_splat(b'\t')),
+            ),
+        );
+        first(!u8x16_bitmask(space))
+    }
+
+    /// The position of the lowest bit that is set, or 16.
+    #[inline(always)]
+    fn first(mask: u16) -> usize {
+        (u32::from(mask) | 1 << 16).trailing_zeros() as usize
+    }
+}
+
+#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+mod imp {
+    use super::Block;
+
+    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+
+    #[inline(always)]
+    pub(super) fn plain_prefix(block: &Block) -> usize {
+        prefix(block, |word| {
+            zeros(word ^ splat(b'"')) | zeros(word ^ splat(b'\\')) | controls(word)
+        })
+    }
+
+    #[inline(always)]
+    pub(super) fn space_prefix(block: &Block) -> usize {
+        prefix(block, |word| {
+            let space = exact_zeros(word ^ splat(b' '))
+                | exact_zeros(word ^ splat(b'\n'))
+                | exact_zeros(word ^ splat(b'\r'))
+                | exact_zeros(word ^ splat(b'\t'));
+            space ^ HIGHS
+        })
+    }
+
+    /// The number of bytes before the first one whose high bit `find` sets.
+    #[inline(always)]
+    fn prefix(block: &Block, find: impl Fn(u64) -> u64) -> usize {
+        let whole = u128::from_le_bytes(*block);
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the two halves are taken apart on purpose"
+        )]
+        let (low, high) = (find(whole as u64), find((whole >> 64) as u64));
+        let bits = if low != 0 {
+            low.trailing_zeros()
+        } else {
+            64 + high.trailing_zeros()
+        };
+        (bits / 8) as usize
+    }
+
+    #[inline(always)]
+    const fn splat(byte: u8) -> u64 {
+        u64::from_ne_bytes([byte; 8])
+    }
+
+    /// Sets the high bit of the lowest byte that is zero. Bytes above it may
+    /// be wrong, by the borrow; only the first one is ever asked for.
+    #[inline(always)]
+    fn zeros(word: u64) -> u64 {
+        word.wrapping_sub(ONES) & !word & HIGHS
+    }
+
+    /// Sets the high bit of the lowest byte below 0x20, like [`zeros`].
+    #[inline(always)]
+    fn controls(word: u64) -> u64 {
+        word.wrapping_sub(splat(0x20)) & !word & HIGHS
+    }
+
+    /// Sets the high bit of every byte that is zero, and of no other.
+    #[inline(always)]
+    fn exact_zeros(word: u64) -> u64 {
+        let low = (word & !HIGHS).wrapping_add(!HIGHS);
+        !(low | word) & HIGHS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every byte value at every position, after a run of each kind.
+    #[test]
+    fn prefixes_agree_with_a_plain_loop() {
+        for filler in [b' ', b'a', b'\n', 0x80, 0xff, b'!', b'#', b'[', b']', 0x7f] {
+            for position in 0..16 {
+                for byte in 0..=255 {
+                    for after in [filler, b'"', 0, 0x21, b'\\'] {
+                        let mut block = [filler; 16];
+                        block[position..].fill(after);
+                        block[position] = byte;
+                        let plain = |byte: &u8| !matches!(byte, b'"' | b'\\' | 0..0x20);
+                        let space = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
+                        let count = |holds: &dyn Fn(&u8) -> bool| {
+                            block.iter().take_while(|byte| holds(byte)).count()
+                        };
+                        assert_eq!(plain_prefix(&block), count(&plain), "{block:x?}");
+                        assert_eq!(space_prefix(&block), count(&space), "{block:x?}");
+                    }
+                }
+            }
+        }
+    }
+}
