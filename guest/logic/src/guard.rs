@@ -192,9 +192,10 @@ fn forget(store: &impl Store, id: &str) -> Result<(), StoreError> {
 }
 
 /// A ticket comes from a decision, but nothing forces it to: a key that no
-/// decision would ever ask for must not be written either.
+/// decision would ever ask for must not be written either. A runtime that
+/// calls the core module itself may pass any bytes.
 fn must_be_usable(id: &str) -> Result<(), StoreError> {
-    if id::is_usable(id) {
+    if id::is_usable(id) && core::str::from_utf8(id.as_bytes()).is_ok() {
         Ok(())
     } else {
         Err(StoreError::Rejected(String::from(

@@ -1,0 +1,398 @@
+//! What is decided, asked and recorded: the tables of the contract's sections
+//! 2 to 4, a row a test, over a store that writes down every question.
+
+use babelqueue_guard_logic::types::{
+    ClaimOutcome, Decision, FailOpen, Hold, Lease, Leased, Outcome, Parked, Settled, StoreError,
+    Ticket,
+};
+use babelqueue_guard_logic::{Claiming, Guard, Plain, once};
+use recording::{Answer, Asked, Recorder, call};
+
+mod recording;
+
+const ID: &str = "parcel-1";
+const BODY: &[u8] = br#"{"meta":{"id":"parcel-1"}}"#;
+
+fn lease() -> Lease {
+    Lease {
+        token: String::from("t-9"),
+        length_ms: 60_000,
+    }
+}
+
+fn leased(id: &str) -> Ticket {
+    Ticket::Leased(Leased {
+        id: id.to_owned(),
+        lease: lease(),
+    })
+}
+
+fn seen(id: &str) -> Ticket {
+    Ticket::Seen(id.to_owned())
+}
+
+fn both_errors() -> [StoreError; 2] {
+    [
+        StoreError::Unavailable(String::from("no route to 10.0.0.7:6379")),
+        StoreError::Rejected(String::from("WRONGTYPE under bq:idemp:parcel-1")),
+    ]
+}
+
+const REASONS: [FailOpen; 3] = [FailOpen::Malformed, FailOpen::Absent, FailOpen::Unusable];
+const OUTCOMES: [Outcome; 2] = [Outcome::Succeeded, Outcome::Failed];
+
+fn text(asked: fn(String) -> Asked) -> Vec<Asked> {
+    vec![asked(ID.to_owned())]
+}
+
+fn with_token(asked: fn(String, String) -> Asked) -> Vec<Asked> {
+    vec![asked(ID.to_owned(), lease().token)]
+}
+
+// ---- deciding: sections 2 and 3 ------------------------------------------------
+
+/// The same decision, and the same question, by body and by id.
+fn decided(answer: &Answer, plain: bool, decision: &Decision, asked: fn(String) -> Asked) {
+    for by_body in [true, false] {
+        let result = call(Ok(answer.clone()), |store| match (plain, by_body) {
+            (true, true) => Plain(store).decide(BODY),
+            (true, false) => Plain(store).decide_id(ID.to_owned()),
+            (false, true) => Claiming(store).decide(BODY),
+            (false, false) => Claiming(store).decide_id(ID.to_owned()),
+        });
+        assert_eq!(result, (Ok(decision.clone()), text(asked)));
+    }
+}
+
+#[test]
+fn plain_skips_what_was_seen() {
+    let skip = Decision::Skip(ID.to_owned());
+    decided(&Answer::Bool(true), true, &skip, Asked::Seen);
+}
+
+#[test]
+fn plain_runs_what_was_not_seen() {
+    let run = Decision::Run(seen(ID));
+    decided(&Answer::Bool(false), true, &run, Asked::Seen);
+}
+
+#[test]
+fn claiming_runs_what_it_won() {
+    let won = Answer::Claim(ClaimOutcome::Won(lease()));
+    decided(&won, false, &Decision::Run(leased(ID)), Asked::Claim);
+}
+
+#[test]
+fn claiming_parks_what_another_holds() {
+    for left_ms in [0, 1, 41_999, u64::MAX] {
+        let busy = Answer::Claim(ClaimOutcome::Busy(left_ms));
+        let park = Decision::Park(Parked {
+            id: ID.to_owned(),
+            left_ms,
+        });
+        decided(&busy, false, &park, Asked::Claim);
+    }
+}
+
+#[test]
+fn claiming_skips_what_is_marked() {
+    let skip = Decision::Skip(ID.to_owned());
+    decided(
+        &Answer::Claim(ClaimOutcome::Done),
+        false,
+        &skip,
+        Asked::Claim,
+    );
+}
+
+#[test]
+fn without_an_id_it_runs_and_asks_nothing() {
+    let bodies: [(&[u8], FailOpen); 3] = [
+        (b"{\"meta\":", FailOpen::Malformed),
+        (b"{\"meta\":{}}", FailOpen::Absent),
+        (b"{\"meta\":{\"id\":7}}", FailOpen::Unusable),
+    ];
+    for (body, reason) in bodies {
+        let run = Ok(Decision::Run(Ticket::Open(reason)));
+        let plain = call(Ok(Answer::Unit), |store| Plain(store).decide(body));
+        assert_eq!(plain, (run.clone(), vec![]));
+        let claiming = call(Ok(Answer::Unit), |store| Claiming(store).decide(body));
+        assert_eq!(claiming, (run, vec![]));
+    }
+}
+
+#[test]
+fn an_unusable_id_that_is_passed_runs_and_asks_nothing() {
+    for id in unusable_ids() {
+        let run = Ok(Decision::Run(Ticket::Open(FailOpen::Unusable)));
+        let plain = call(Ok(Answer::Unit), |store| Plain(store).decide_id(id.clone()));
+        assert_eq!(plain, (run.clone(), vec![]));
+        let claiming = call(Ok(Answer::Unit), |store| Claiming(store).decide_id(id));
+        assert_eq!(claiming, (run, vec![]));
+    }
+}
+
+fn unusable_ids() -> [String; 3] {
+    [String::new(), String::from("a\0b"), "y".repeat(2049)]
+}
+
+// ---- settling ------------------------------------------------------------------
+
+#[test]
+fn without_an_id_nothing_is_recorded() {
+    for reason in REASONS {
+        for outcome in OUTCOMES {
+            let ticket = Ticket::Open(reason);
+            let plain = call(Ok(Answer::Unit), |store| {
+                Plain(store).settle(ticket.clone(), outcome)
+            });
+            assert_eq!(plain, (Ok(Settled::Nothing), vec![]));
+            let claiming = call(Ok(Answer::Unit), |store| {
+                Claiming(store).settle(ticket, outcome)
+            });
+            assert_eq!(claiming, (Ok(Settled::Nothing), vec![]));
+        }
+    }
+}
+
+#[test]
+fn plain_remembers_a_success() {
+    // Also one that a claiming guard decided on: there is no lease to drop.
+    for ticket in [seen(ID), leased(ID)] {
+        let settled = call(Ok(Answer::Unit), |store| {
+            Plain(store).settle(ticket, Outcome::Succeeded)
+        });
+        assert_eq!(settled, (Ok(Settled::Marked), text(Asked::Remember)));
+    }
+}
+
+#[test]
+fn plain_records_nothing_of_a_failure() {
+    for ticket in [seen(ID), leased(ID)] {
+        let settled = call(Ok(Answer::Unit), |store| {
+            Plain(store).settle(ticket, Outcome::Failed)
+        });
+        assert_eq!(settled, (Ok(Settled::Nothing), vec![]));
+    }
+}
+
+#[test]
+fn claiming_completes_a_success_and_says_when_it_was_late() {
+    for (hold, settled) in [
+        (Hold::Held, Settled::Marked),
+        (Hold::Lost, Settled::MarkedLate),
+    ] {
+        let result = call(Ok(Answer::Hold(hold)), |store| {
+            Claiming(store).settle(leased(ID), Outcome::Succeeded)
+        });
+        assert_eq!(result, (Ok(settled), with_token(Asked::Complete)));
+    }
+}
+
+#[test]
+fn claiming_releases_after_a_failure_and_says_when_nothing_was_left() {
+    for (hold, settled) in [
+        (Hold::Held, Settled::Released),
+        (Hold::Lost, Settled::LeaseLost),
+    ] {
+        let result = call(Ok(Answer::Hold(hold)), |store| {
+            Claiming(store).settle(leased(ID), Outcome::Failed)
+        });
+        assert_eq!(result, (Ok(settled), with_token(Asked::Release)));
+    }
+}
+
+/// In flight while its guard was exchanged for a claiming one.
+#[test]
+fn claiming_settles_what_a_plain_guard_decided() {
+    let success = call(Ok(Answer::Unit), |store| {
+        Claiming(store).settle(seen(ID), Outcome::Succeeded)
+    });
+    assert_eq!(success, (Ok(Settled::Marked), text(Asked::Remember)));
+    let failure = call(Ok(Answer::Unit), |store| {
+        Claiming(store).settle(seen(ID), Outcome::Failed)
+    });
+    assert_eq!(failure, (Ok(Settled::Nothing), vec![]));
+}
+
+// ---- renewing, forgetting ------------------------------------------------------
+
+#[test]
+fn claiming_renews_a_lease_and_nothing_else() {
+    for hold in [Hold::Held, Hold::Lost] {
+        let renewed = call(Ok(Answer::Hold(hold)), |store| {
+            Claiming(store).renew(leased(ID))
+        });
+        assert_eq!(renewed, (Ok(hold), with_token(Asked::Renew)));
+    }
+    for ticket in [seen(ID), Ticket::Open(FailOpen::Absent)] {
+        let renewed = call(Ok(Answer::Unit), |store| Claiming(store).renew(ticket));
+        assert_eq!(renewed, (Ok(Hold::Held), vec![]));
+    }
+}
+
+/// A plain guard has nothing to renew, and a lease that nobody renews is lost.
+#[test]
+fn plain_renews_nothing() {
+    for (ticket, hold) in [
+        (seen(ID), Hold::Held),
+        (Ticket::Open(FailOpen::Absent), Hold::Held),
+        (leased(ID), Hold::Lost),
+    ] {
+        let renewed = call(Ok(Answer::Unit), |store| Plain(store).renew(ticket));
+        assert_eq!(renewed, (Ok(hold), vec![]));
+    }
+}
+
+#[test]
+fn forget_asks_for_that_id_alone() {
+    let plain = call(Ok(Answer::Unit), |store| Plain(store).forget(ID));
+    assert_eq!(plain, (Ok(()), text(Asked::Forget)));
+    let claiming = call(Ok(Answer::Unit), |store| Claiming(store).forget(ID));
+    assert_eq!(claiming, (Ok(()), text(Asked::Forget)));
+}
+
+// ---- steps: section 4 ----------------------------------------------------------
+
+#[test]
+fn a_step_runs_where_this_call_set_its_mark() {
+    for first in [true, false] {
+        for ticket in [seen(ID), leased(ID)] {
+            let ran = call(Ok(Answer::Bool(first)), |store| {
+                once(&store, ticket, "add_points")
+            });
+            let asked = Asked::SetOnce(ID.to_owned(), String::from("add_points"));
+            assert_eq!(ran, (Ok(first), vec![asked]));
+        }
+    }
+}
+
+#[test]
+fn a_step_without_an_id_runs_and_asks_nothing() {
+    for reason in REASONS {
+        let ran = call(Ok(Answer::Unit), |store| {
+            once(&store, Ticket::Open(reason), "add_points")
+        });
+        assert_eq!(ran, (Ok(true), vec![]));
+    }
+}
+
+#[test]
+fn a_step_is_named_by_1_to_40_of_the_allowed_characters() {
+    for name in ["a", "0", "_", "step_2", &"z".repeat(40)] {
+        let ran = call(Ok(Answer::Bool(true)), |store| once(&store, seen(ID), name));
+        assert_eq!(ran.0, Ok(true), "{name}");
+    }
+    for name in [
+        "",
+        "A",
+        "Step",
+        "step-2",
+        "a b",
+        "a:b",
+        "a\0",
+        "é",
+        "ａ",
+        "a\n",
+        &"z".repeat(41),
+    ] {
+        // A wrong name is wrong without an id as well: it is the program's fault.
+        for ticket in [seen(ID), leased(ID), Ticket::Open(FailOpen::Absent)] {
+            let (result, asked) = call(Ok(Answer::Bool(true)), |store| once(&store, ticket, name));
+            assert!(matches!(result, Err(StoreError::Rejected(_))), "{name}");
+            assert_eq!(asked, vec![]);
+        }
+    }
+}
+
+// ---- errors: section 7 ---------------------------------------------------------
+
+#[test]
+fn an_error_comes_back_unchanged_after_one_question() {
+    for error in both_errors() {
+        type Call<R> = fn(&Recorder) -> Result<R, StoreError>;
+        let decisions: [(Call<Decision>, Vec<Asked>); 4] = [
+            (|store| Plain(store).decide(BODY), text(Asked::Seen)),
+            (
+                |store| Plain(store).decide_id(ID.to_owned()),
+                text(Asked::Seen),
+            ),
+            (|store| Claiming(store).decide(BODY), text(Asked::Claim)),
+            (
+                |store| Claiming(store).decide_id(ID.to_owned()),
+                text(Asked::Claim),
+            ),
+        ];
+        for (function, asked) in decisions {
+            assert_eq!(
+                call(Err(error.clone()), function),
+                (Err(error.clone()), asked)
+            );
+        }
+        let settlings: [(Call<Settled>, Vec<Asked>); 4] = [
+            (
+                |store| Plain(store).settle(seen(ID), Outcome::Succeeded),
+                text(Asked::Remember),
+            ),
+            (
+                |store| Claiming(store).settle(seen(ID), Outcome::Succeeded),
+                text(Asked::Remember),
+            ),
+            (
+                |store| Claiming(store).settle(leased(ID), Outcome::Succeeded),
+                with_token(Asked::Complete),
+            ),
+            (
+                |store| Claiming(store).settle(leased(ID), Outcome::Failed),
+                with_token(Asked::Release),
+            ),
+        ];
+        for (function, asked) in settlings {
+            assert_eq!(
+                call(Err(error.clone()), function),
+                (Err(error.clone()), asked)
+            );
+        }
+        let renewed = call(Err(error.clone()), |store| {
+            Claiming(store).renew(leased(ID))
+        });
+        assert_eq!(renewed, (Err(error.clone()), with_token(Asked::Renew)));
+        let forgotten = call(Err(error.clone()), |store| Claiming(store).forget(ID));
+        assert_eq!(forgotten, (Err(error.clone()), text(Asked::Forget)));
+        let step = call(Err(error.clone()), |store| once(&store, seen(ID), "s"));
+        let asked = vec![Asked::SetOnce(ID.to_owned(), String::from("s"))];
+        assert_eq!(step, (Err(error), asked));
+    }
+}
+
+/// A ticket is a plain value that anybody can make. One that no decision could
+/// have given writes nothing.
+#[test]
+fn a_ticket_made_by_hand_with_an_unusable_id_is_rejected() {
+    fn rejected<R: std::fmt::Debug>(call: &(Result<R, StoreError>, Vec<Asked>)) {
+        assert!(matches!(call.0, Err(StoreError::Rejected(_))), "{call:?}");
+        assert_eq!(call.1, vec![]);
+    }
+    for id in unusable_ids() {
+        let unit = || Ok(Answer::Unit);
+        for ticket in [seen(&id), leased(&id)] {
+            for success in [
+                call(unit(), |store| {
+                    Plain(store).settle(ticket.clone(), Outcome::Succeeded)
+                }),
+                call(unit(), |store| {
+                    Claiming(store).settle(ticket.clone(), Outcome::Succeeded)
+                }),
+            ] {
+                rejected(&success);
+            }
+            rejected(&call(unit(), |store| once(&store, ticket, "s")));
+        }
+        rejected(&call(unit(), |store| {
+            Claiming(store).settle(leased(&id), Outcome::Failed)
+        }));
+        rejected(&call(unit(), |store| Claiming(store).renew(leased(&id))));
+        rejected(&call(unit(), |store| Plain(store).forget(&id)));
+        rejected(&call(unit(), |store| Claiming(store).forget(&id)));
+    }
+}
