@@ -1,9 +1,7 @@
 /** Keeps a lease alive while a handler runs (contract, section 3). */
 import type { Driver } from './driver.js';
 import type { Ticket } from './instance.js';
-
-/** Longer timers fire at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+import { LONGEST_TIMER_MS } from './settings.js';
 
 /**
  * Renews at a third of the lease's length. The lease counts as lost when the

@@ -7,16 +7,19 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 export const RETENTION_MS = 14 * DAY_MS;
 export const LEASE_MS = 60_000;
 
+/** Some 31,000 years: what a clock of milliseconds and Redis's `PX` both take. */
+const MOST_MS = 1e15;
+
+/** Longer timers fire at once. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** How long a mark is kept: whole milliseconds, or for ever. */
 export type Retention = number | 'forever';
 
 /** A whole, positive number of milliseconds that every store can add to its clock. */
-export function duration(setting: string, value: unknown): number {
-  return whole(setting, value, 'milliseconds', MOST_MS);
+export function duration(setting: string, value: unknown, most = MOST_MS): number {
+  return whole(setting, value, 'milliseconds', most);
 }
-
-/** Some 31,000 years: what a clock of milliseconds and Redis's `PX` both take. */
-const MOST_MS = 1e15;
 
 export function retention(value: unknown): Retention {
   return value === 'forever' ? value : duration('retentionMs', value);
