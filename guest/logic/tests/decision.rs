@@ -6,9 +6,7 @@ use babelqueue_guard_logic::types::{
     Ticket,
 };
 use babelqueue_guard_logic::{Claiming, Guard, Plain, once};
-use recording::{Answer, Asked, Recorder, call};
-
-mod recording;
+use envelope_corpus::recording::{Answer, Outcomes, Question, Recorder, Value, record};
 
 const ID: &str = "parcel-1";
 const BODY: &[u8] = br#"{"meta":{"id":"parcel-1"}}"#;
@@ -41,11 +39,11 @@ fn both_errors() -> [StoreError; 2] {
 const REASONS: [FailOpen; 3] = [FailOpen::Malformed, FailOpen::Absent, FailOpen::Unusable];
 const OUTCOMES: [Outcome; 2] = [Outcome::Succeeded, Outcome::Failed];
 
-fn text(asked: fn(String) -> Asked) -> Vec<Asked> {
+fn text(asked: fn(String) -> Asked) -> Vec<Question> {
     vec![asked(ID.to_owned())]
 }
 
-fn with_token(asked: fn(String, String) -> Asked) -> Vec<Asked> {
+fn with_token(asked: fn(String, String) -> Asked) -> Vec<Question> {
     vec![asked(ID.to_owned(), lease().token)]
 }
 
@@ -54,7 +52,7 @@ fn with_token(asked: fn(String, String) -> Asked) -> Vec<Asked> {
 /// The same decision, and the same question, by body and by id.
 fn decided(answer: &Answer, plain: bool, decision: &Decision, asked: fn(String) -> Asked) {
     for by_body in [true, false] {
-        let result = call(Ok(answer.clone()), |store| match (plain, by_body) {
+        let result = record(&Ok(answer.clone()), |store| match (plain, by_body) {
             (true, true) => Plain(store).decide(BODY),
             (true, false) => Plain(store).decide_id(ID.to_owned()),
             (false, true) => Claiming(store).decide(BODY),
@@ -67,25 +65,25 @@ fn decided(answer: &Answer, plain: bool, decision: &Decision, asked: fn(String) 
 #[test]
 fn plain_skips_what_was_seen() {
     let skip = Decision::Skip(ID.to_owned());
-    decided(&Answer::Bool(true), true, &skip, Asked::Seen);
+    decided(&Value::Bool(true), true, &skip, Asked::Seen);
 }
 
 #[test]
 fn plain_runs_what_was_not_seen() {
     let run = Decision::Run(seen(ID));
-    decided(&Answer::Bool(false), true, &run, Asked::Seen);
+    decided(&Value::Bool(false), true, &run, Asked::Seen);
 }
 
 #[test]
 fn claiming_runs_what_it_won() {
-    let won = Answer::Claim(ClaimOutcome::Won(lease()));
+    let won = Value::Claim(ClaimOutcome::Won(lease()));
     decided(&won, false, &Decision::Run(leased(ID)), Asked::Claim);
 }
 
 #[test]
 fn claiming_parks_what_another_holds() {
     for left_ms in [0, 1, 41_999, u64::MAX] {
-        let busy = Answer::Claim(ClaimOutcome::Busy(left_ms));
+        let busy = Value::Claim(ClaimOutcome::Busy(left_ms));
         let park = Decision::Park(Parked {
             id: ID.to_owned(),
             left_ms,
@@ -98,7 +96,7 @@ fn claiming_parks_what_another_holds() {
 fn claiming_skips_what_is_marked() {
     let skip = Decision::Skip(ID.to_owned());
     decided(
-        &Answer::Claim(ClaimOutcome::Done),
+        &Value::Claim(ClaimOutcome::Done),
         false,
         &skip,
         Asked::Claim,
@@ -114,9 +112,9 @@ fn without_an_id_it_runs_and_asks_nothing() {
     ];
     for (body, reason) in bodies {
         let run = Ok(Decision::Run(Ticket::Open(reason)));
-        let plain = call(Ok(Answer::Unit), |store| Plain(store).decide(body));
+        let plain = record(&Ok(Value::Nothing), |store| Plain(store).decide(body));
         assert_eq!(plain, (run.clone(), vec![]));
-        let claiming = call(Ok(Answer::Unit), |store| Claiming(store).decide(body));
+        let claiming = record(&Ok(Value::Nothing), |store| Claiming(store).decide(body));
         assert_eq!(claiming, (run, vec![]));
     }
 }
@@ -125,9 +123,9 @@ fn without_an_id_it_runs_and_asks_nothing() {
 fn an_unusable_id_that_is_passed_runs_and_asks_nothing() {
     for id in unusable_ids() {
         let run = Ok(Decision::Run(Ticket::Open(FailOpen::Unusable)));
-        let plain = call(Ok(Answer::Unit), |store| Plain(store).decide_id(id.clone()));
+        let plain = record(&Ok(Value::Nothing), |store| Plain(store).decide_id(id.clone()));
         assert_eq!(plain, (run.clone(), vec![]));
-        let claiming = call(Ok(Answer::Unit), |store| Claiming(store).decide_id(id));
+        let claiming = record(&Ok(Value::Nothing), |store| Claiming(store).decide_id(id));
         assert_eq!(claiming, (run, vec![]));
     }
 }
@@ -143,11 +141,11 @@ fn without_an_id_nothing_is_recorded() {
     for reason in REASONS {
         for outcome in OUTCOMES {
             let ticket = Ticket::Open(reason);
-            let plain = call(Ok(Answer::Unit), |store| {
+            let plain = record(&Ok(Value::Nothing), |store| {
                 Plain(store).settle(ticket.clone(), outcome)
             });
             assert_eq!(plain, (Ok(Settled::Nothing), vec![]));
-            let claiming = call(Ok(Answer::Unit), |store| {
+            let claiming = record(&Ok(Value::Nothing), |store| {
                 Claiming(store).settle(ticket, outcome)
             });
             assert_eq!(claiming, (Ok(Settled::Nothing), vec![]));
@@ -159,17 +157,17 @@ fn without_an_id_nothing_is_recorded() {
 fn plain_remembers_a_success() {
     // Also one that a claiming guard decided on: there is no lease to drop.
     for ticket in [seen(ID), leased(ID)] {
-        let settled = call(Ok(Answer::Unit), |store| {
+        let settled = record(&Ok(Value::Nothing), |store| {
             Plain(store).settle(ticket, Outcome::Succeeded)
         });
-        assert_eq!(settled, (Ok(Settled::Marked), text(Asked::Remember)));
+        assert_eq!(settled, (Ok(Settled::Marked), asked("remember")));
     }
 }
 
 #[test]
 fn plain_records_nothing_of_a_failure() {
     for ticket in [seen(ID), leased(ID)] {
-        let settled = call(Ok(Answer::Unit), |store| {
+        let settled = record(&Ok(Value::Nothing), |store| {
             Plain(store).settle(ticket, Outcome::Failed)
         });
         assert_eq!(settled, (Ok(Settled::Nothing), vec![]));
@@ -182,10 +180,10 @@ fn claiming_completes_a_success_and_says_when_it_was_late() {
         (Hold::Held, Settled::Marked),
         (Hold::Lost, Settled::MarkedLate),
     ] {
-        let result = call(Ok(Answer::Hold(hold)), |store| {
+        let result = record(&Ok(Value::Hold(hold)), |store| {
             Claiming(store).settle(leased(ID), Outcome::Succeeded)
         });
-        assert_eq!(result, (Ok(settled), with_token(Asked::Complete)));
+        assert_eq!(result, (Ok(settled), asked_with_token("complete")));
     }
 }
 
@@ -195,21 +193,21 @@ fn claiming_releases_after_a_failure_and_says_when_nothing_was_left() {
         (Hold::Held, Settled::Released),
         (Hold::Lost, Settled::LeaseLost),
     ] {
-        let result = call(Ok(Answer::Hold(hold)), |store| {
+        let result = record(&Ok(Value::Hold(hold)), |store| {
             Claiming(store).settle(leased(ID), Outcome::Failed)
         });
-        assert_eq!(result, (Ok(settled), with_token(Asked::Release)));
+        assert_eq!(result, (Ok(settled), asked_with_token("release")));
     }
 }
 
 /// In flight while its guard was exchanged for a claiming one.
 #[test]
 fn claiming_settles_what_a_plain_guard_decided() {
-    let success = call(Ok(Answer::Unit), |store| {
+    let success = record(&Ok(Value::Nothing), |store| {
         Claiming(store).settle(seen(ID), Outcome::Succeeded)
     });
-    assert_eq!(success, (Ok(Settled::Marked), text(Asked::Remember)));
-    let failure = call(Ok(Answer::Unit), |store| {
+    assert_eq!(success, (Ok(Settled::Marked), asked("remember")));
+    let failure = record(&Ok(Value::Nothing), |store| {
         Claiming(store).settle(seen(ID), Outcome::Failed)
     });
     assert_eq!(failure, (Ok(Settled::Nothing), vec![]));
@@ -220,13 +218,13 @@ fn claiming_settles_what_a_plain_guard_decided() {
 #[test]
 fn claiming_renews_a_lease_and_nothing_else() {
     for hold in [Hold::Held, Hold::Lost] {
-        let renewed = call(Ok(Answer::Hold(hold)), |store| {
+        let renewed = record(&Ok(Value::Hold(hold)), |store| {
             Claiming(store).renew(leased(ID))
         });
-        assert_eq!(renewed, (Ok(hold), with_token(Asked::Renew)));
+        assert_eq!(renewed, (Ok(hold), asked_with_token("renew")));
     }
     for ticket in [seen(ID), Ticket::Open(FailOpen::Absent)] {
-        let renewed = call(Ok(Answer::Unit), |store| Claiming(store).renew(ticket));
+        let renewed = record(&Ok(Value::Nothing), |store| Claiming(store).renew(ticket));
         assert_eq!(renewed, (Ok(Hold::Held), vec![]));
     }
 }
@@ -239,17 +237,17 @@ fn plain_renews_nothing() {
         (Ticket::Open(FailOpen::Absent), Hold::Held),
         (leased(ID), Hold::Lost),
     ] {
-        let renewed = call(Ok(Answer::Unit), |store| Plain(store).renew(ticket));
+        let renewed = record(&Ok(Value::Nothing), |store| Plain(store).renew(ticket));
         assert_eq!(renewed, (Ok(hold), vec![]));
     }
 }
 
 #[test]
 fn forget_asks_for_that_id_alone() {
-    let plain = call(Ok(Answer::Unit), |store| Plain(store).forget(ID));
-    assert_eq!(plain, (Ok(()), text(Asked::Forget)));
-    let claiming = call(Ok(Answer::Unit), |store| Claiming(store).forget(ID));
-    assert_eq!(claiming, (Ok(()), text(Asked::Forget)));
+    let plain = record(&Ok(Value::Nothing), |store| Plain(store).forget(ID));
+    assert_eq!(plain, (Ok(()), asked("forget")));
+    let claiming = record(&Ok(Value::Nothing), |store| Claiming(store).forget(ID));
+    assert_eq!(claiming, (Ok(()), asked("forget")));
 }
 
 // ---- steps: section 4 ----------------------------------------------------------
@@ -258,10 +256,10 @@ fn forget_asks_for_that_id_alone() {
 fn a_step_runs_where_this_call_set_its_mark() {
     for first in [true, false] {
         for ticket in [seen(ID), leased(ID)] {
-            let ran = call(Ok(Answer::Bool(first)), |store| {
+            let ran = record(&Ok(Value::Bool(first)), |store| {
                 once(&store, ticket, "add_points")
             });
-            let asked = Asked::SetOnce(ID.to_owned(), String::from("add_points"));
+            let asked = Question::new("set-once", &[ID, "add_points"]);
             assert_eq!(ran, (Ok(first), vec![asked]));
         }
     }
@@ -270,7 +268,7 @@ fn a_step_runs_where_this_call_set_its_mark() {
 #[test]
 fn a_step_without_an_id_runs_and_asks_nothing() {
     for reason in REASONS {
-        let ran = call(Ok(Answer::Unit), |store| {
+        let ran = record(&Ok(Value::Nothing), |store| {
             once(&store, Ticket::Open(reason), "add_points")
         });
         assert_eq!(ran, (Ok(true), vec![]));
@@ -280,7 +278,7 @@ fn a_step_without_an_id_runs_and_asks_nothing() {
 #[test]
 fn a_step_is_named_by_1_to_40_of_the_allowed_characters() {
     for name in ["a", "0", "_", "step_2", &"z".repeat(40)] {
-        let ran = call(Ok(Answer::Bool(true)), |store| once(&store, seen(ID), name));
+        let ran = record(&Ok(Value::Bool(true)), |store| once(&store, seen(ID), name));
         assert_eq!(ran.0, Ok(true), "{name}");
     }
     for name in [
@@ -298,7 +296,7 @@ fn a_step_is_named_by_1_to_40_of_the_allowed_characters() {
     ] {
         // A wrong name is wrong without an id as well: it is the program's fault.
         for ticket in [seen(ID), leased(ID), Ticket::Open(FailOpen::Absent)] {
-            let (result, asked) = call(Ok(Answer::Bool(true)), |store| once(&store, ticket, name));
+            let (result, asked) = record(&Ok(Value::Bool(true)), |store| once(&store, ticket, name));
             assert!(matches!(result, Err(StoreError::Rejected(_))), "{name}");
             assert_eq!(asked, vec![]);
         }
@@ -311,56 +309,56 @@ fn a_step_is_named_by_1_to_40_of_the_allowed_characters() {
 fn an_error_comes_back_unchanged_after_one_question() {
     for error in both_errors() {
         type Call<R> = fn(&Recorder) -> Result<R, StoreError>;
-        let decisions: [(Call<Decision>, Vec<Asked>); 4] = [
-            (|store| Plain(store).decide(BODY), text(Asked::Seen)),
+        let decisions: [(Call<Decision>, Vec<Question>); 4] = [
+            (|store| Plain(store).decide(BODY), asked("seen")),
             (
                 |store| Plain(store).decide_id(ID.to_owned()),
-                text(Asked::Seen),
+                asked("seen"),
             ),
-            (|store| Claiming(store).decide(BODY), text(Asked::Claim)),
+            (|store| Claiming(store).decide(BODY), asked("claim")),
             (
                 |store| Claiming(store).decide_id(ID.to_owned()),
-                text(Asked::Claim),
+                asked("claim"),
             ),
         ];
         for (function, asked) in decisions {
             assert_eq!(
-                call(Err(error.clone()), function),
+                record(&Err(error.clone()), function),
                 (Err(error.clone()), asked)
             );
         }
-        let settlings: [(Call<Settled>, Vec<Asked>); 4] = [
+        let settlings: [(Call<Settled>, Vec<Question>); 4] = [
             (
                 |store| Plain(store).settle(seen(ID), Outcome::Succeeded),
-                text(Asked::Remember),
+                asked("remember"),
             ),
             (
                 |store| Claiming(store).settle(seen(ID), Outcome::Succeeded),
-                text(Asked::Remember),
+                asked("remember"),
             ),
             (
                 |store| Claiming(store).settle(leased(ID), Outcome::Succeeded),
-                with_token(Asked::Complete),
+                asked_with_token("complete"),
             ),
             (
                 |store| Claiming(store).settle(leased(ID), Outcome::Failed),
-                with_token(Asked::Release),
+                asked_with_token("release"),
             ),
         ];
         for (function, asked) in settlings {
             assert_eq!(
-                call(Err(error.clone()), function),
+                record(&Err(error.clone()), function),
                 (Err(error.clone()), asked)
             );
         }
-        let renewed = call(Err(error.clone()), |store| {
+        let renewed = record(&Err(error.clone()), |store| {
             Claiming(store).renew(leased(ID))
         });
-        assert_eq!(renewed, (Err(error.clone()), with_token(Asked::Renew)));
-        let forgotten = call(Err(error.clone()), |store| Claiming(store).forget(ID));
-        assert_eq!(forgotten, (Err(error.clone()), text(Asked::Forget)));
-        let step = call(Err(error.clone()), |store| once(&store, seen(ID), "s"));
-        let asked = vec![Asked::SetOnce(ID.to_owned(), String::from("s"))];
+        assert_eq!(renewed, (Err(error.clone()), asked_with_token("renew")));
+        let forgotten = record(&Err(error.clone()), |store| Claiming(store).forget(ID));
+        assert_eq!(forgotten, (Err(error.clone()), asked("forget")));
+        let step = record(&Err(error.clone()), |store| once(&store, seen(ID), "s"));
+        let asked = vec![Question::new("set-once", &[ID, "s"])];
         assert_eq!(step, (Err(error), asked));
     }
 }
@@ -369,30 +367,30 @@ fn an_error_comes_back_unchanged_after_one_question() {
 /// have given writes nothing.
 #[test]
 fn a_ticket_made_by_hand_with_an_unusable_id_is_rejected() {
-    fn rejected<R: std::fmt::Debug>(call: &(Result<R, StoreError>, Vec<Asked>)) {
+    fn rejected<R: std::fmt::Debug>(call: &(Result<R, StoreError>, Vec<Question>)) {
         assert!(matches!(call.0, Err(StoreError::Rejected(_))), "{call:?}");
         assert_eq!(call.1, vec![]);
     }
     for id in unusable_ids() {
-        let unit = || Ok(Answer::Unit);
+        let unit = || Ok(Value::Nothing);
         for ticket in [seen(&id), leased(&id)] {
             for success in [
-                call(unit(), |store| {
+                record(&unit(), |store| {
                     Plain(store).settle(ticket.clone(), Outcome::Succeeded)
                 }),
-                call(unit(), |store| {
+                record(&unit(), |store| {
                     Claiming(store).settle(ticket.clone(), Outcome::Succeeded)
                 }),
             ] {
                 rejected(&success);
             }
-            rejected(&call(unit(), |store| once(&store, ticket, "s")));
+            rejected(&record(&unit(), |store| once(&store, ticket, "s")));
         }
-        rejected(&call(unit(), |store| {
+        rejected(&record(&unit(), |store| {
             Claiming(store).settle(leased(&id), Outcome::Failed)
         }));
-        rejected(&call(unit(), |store| Claiming(store).renew(leased(&id))));
-        rejected(&call(unit(), |store| Plain(store).forget(&id)));
-        rejected(&call(unit(), |store| Claiming(store).forget(&id)));
+        rejected(&record(&unit(), |store| Claiming(store).renew(leased(&id))));
+        rejected(&record(&unit(), |store| Plain(store).forget(&id)));
+        rejected(&record(&unit(), |store| Claiming(store).forget(&id)));
     }
 }

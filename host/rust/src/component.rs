@@ -1,0 +1,449 @@
+//! The compiled component and its pool of instances.
+//!
+//! A call takes an instance out of the pool, hands it the answer that it is
+//! going to ask for, and puts it back microseconds later together with the
+//! question that it asked. No instance ever waits for a store; the module
+//! [`drive`](crate::drive) makes decisions out of such calls.
+
+use crate::bindings::babelqueue::guard::{claims, marker, store, types as wit};
+use crate::bindings::exports::babelqueue::guard::{guard, steps};
+use crate::error::GuardError;
+use crate::types::{ClaimOutcome, Hold};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use wasmtime::component::{HasSelf, InstancePre, Linker};
+use wasmtime::{Config, Engine, ResourceLimiter, Store};
+
+/// What was built from the guard's source, byte for byte.
+pub mod artifacts {
+    /// The component for the WIT world `plain`.
+    pub const PLAIN_COMPONENT: &[u8] = include_bytes!("../artifacts/plain.component.wasm");
+    /// The component for the WIT world `claiming`.
+    pub const CLAIMING_COMPONENT: &[u8] = include_bytes!("../artifacts/claiming.component.wasm");
+    /// The core module for the WIT world `plain`, for runtimes without the
+    /// component model.
+    pub const PLAIN_CORE: &[u8] = include_bytes!("../artifacts/plain.core.wasm");
+    /// The core module for the WIT world `claiming`.
+    pub const CLAIMING_CORE: &[u8] = include_bytes!("../artifacts/claiming.core.wasm");
+}
+
+/// A body longer than this is refused unless another limit is set: 16 MiB.
+pub const DEFAULT_BODY_LIMIT: usize = 16 << 20;
+
+/// An instance whose memory has grown beyond this is not kept, since memory
+/// of a guest never shrinks.
+const KEEP_MEMORY: usize = 1 << 20;
+
+/// How often the clock of a component with a deadline ticks.
+const TICK: Duration = Duration::from_millis(10);
+
+/// Limits for one component.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The longest body that is looked at, in bytes. The guest's memory is
+    /// capped at twice this and 4 MiB.
+    pub body: usize,
+    /// How long one call may take before it traps, in steps of 10 ms. `None`
+    /// does not look at the time.
+    pub deadline: Option<Duration>,
+}
+
+impl Limits {
+    /// The limits for our own components: 16 MiB, and no deadline, for they
+    /// take time linear in the body.
+    pub const TRUSTED: Self = Self {
+        body: DEFAULT_BODY_LIMIT,
+        deadline: None,
+    };
+
+    /// The limits for a component that somebody else has made: 16 MiB, and
+    /// one second a call.
+    pub const FOREIGN: Self = Self {
+        body: DEFAULT_BODY_LIMIT,
+        deadline: Some(Duration::from_secs(1)),
+    };
+}
+
+/// A component that decides, ready to be called from any number of threads.
+///
+/// Clones share the compiled code and the pool. The pool holds as many
+/// instances as were ever inside a call at one moment: at most the number of
+/// threads, however many deliveries are in flight.
+#[derive(Clone)]
+pub struct Component(Arc<Inner>);
+
+struct Inner {
+    component: wasmtime::component::Component,
+    pre: InstancePre<Call>,
+    guard: guard::GuestIndices,
+    steps: Option<steps::GuestIndices>,
+    pool: Mutex<Vec<Instance>>,
+    limits: Limits,
+}
+
+impl std::fmt::Debug for Component {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Component")
+            .field("limits", &self.0.limits)
+            .field("pooled", &self.pooled())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Component {
+    /// Our component for a store with a seen-set, compiled once a process.
+    ///
+    /// # Errors
+    ///
+    /// This machine cannot run compiled WebAssembly.
+    pub fn plain() -> Result<Self, GuardError> {
+        static PLAIN: OnceLock<Result<Component, GuardError>> = OnceLock::new();
+        PLAIN
+            .get_or_init(|| Self::from_bytes(artifacts::PLAIN_COMPONENT, Limits::TRUSTED))
+            .clone()
+    }
+
+    /// Our component for a store with claims, compiled once a process.
+    ///
+    /// # Errors
+    ///
+    /// This machine cannot run compiled WebAssembly.
+    pub fn claiming() -> Result<Self, GuardError> {
+        static CLAIMING: OnceLock<Result<Component, GuardError>> = OnceLock::new();
+        CLAIMING
+            .get_or_init(|| Self::from_bytes(artifacts::CLAIMING_COMPONENT, Limits::TRUSTED))
+            .clone()
+    }
+
+    /// Compiles a component that exports `babelqueue:guard/guard`, and
+    /// `steps` if it can, and imports no more than the package's interfaces.
+    ///
+    /// # Errors
+    ///
+    /// [`GuardError::Component`]: the bytes are no such component.
+    pub fn from_bytes(bytes: &[u8], limits: Limits) -> Result<Self, GuardError> {
+        let engine = engine(limits)?;
+        let component = wasmtime::component::Component::new(&engine, bytes)
+            .map_err(|error| unloadable(&error))?;
+        Self::link(component, limits)
+    }
+
+    /// Loads what [`precompiled`](Self::precompiled) gave, in a fraction of
+    /// the time that compiling takes.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are native code and are run as such. They must come from
+    /// [`precompiled`](Self::precompiled) and have been out of reach of anybody
+    /// who may not run code in this process.
+    ///
+    /// # Errors
+    ///
+    /// [`GuardError::Component`]: they are of another version, or were made
+    /// with or without a deadline where these limits say otherwise.
+    pub unsafe fn from_precompiled(bytes: &[u8], limits: Limits) -> Result<Self, GuardError> {
+        let engine = engine(limits)?;
+        // SAFETY: passed on to the caller.
+        let component = unsafe { wasmtime::component::Component::deserialize(&engine, bytes) }
+            .map_err(|error| unloadable(&error))?;
+        Self::link(component, limits)
+    }
+
+    /// The compiled code, for [`from_precompiled`](Self::from_precompiled) on
+    /// the same kind of machine with the same version of this crate.
+    ///
+    /// # Errors
+    ///
+    /// [`GuardError::Component`]: the code cannot be written out.
+    pub fn precompiled(&self) -> Result<Vec<u8>, GuardError> {
+        self.0
+            .component
+            .serialize()
+            .map_err(|error| unloadable(&error))
+    }
+
+    fn link(component: wasmtime::component::Component, limits: Limits) -> Result<Self, GuardError> {
+        let engine = component.engine();
+        let mut linker = Linker::<Call>::new(engine);
+        store::add_to_linker::<_, HasSelf<_>>(&mut linker, |call| call)
+            .map_err(|error| unloadable(&error))?;
+        claims::add_to_linker::<_, HasSelf<_>>(&mut linker, |call| call)
+            .map_err(|error| unloadable(&error))?;
+        marker::add_to_linker::<_, HasSelf<_>>(&mut linker, |call| call)
+            .map_err(|error| unloadable(&error))?;
+        let pre = linker
+            .instantiate_pre(&component)
+            .map_err(|error| unloadable(&error))?;
+        let guard = guard::GuestIndices::new(&pre).map_err(|error| unloadable(&error))?;
+        let steps = steps::GuestIndices::new(&pre).ok();
+        if limits.deadline.is_some() {
+            tick(engine)?;
+        }
+        Ok(Self(Arc::new(Inner {
+            component,
+            pre,
+            guard,
+            steps,
+            pool: Mutex::default(),
+            limits,
+        })))
+    }
+
+    /// How many instances wait in the pool.
+    #[must_use]
+    pub fn pooled(&self) -> usize {
+        self.pool().len()
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.0.limits
+    }
+
+    /// Calls one function in an instance of its own, and returns what it
+    /// returned together with the question it asked. If it asks one, it gets
+    /// `answer`.
+    pub(crate) fn call<R>(
+        &self,
+        answer: Answer,
+        function: impl FnOnce(&Exports, &mut Store<Call>) -> wasmtime::Result<R>,
+    ) -> Result<(R, Option<Question>), GuardError> {
+        let pooled = self.pool().pop();
+        let mut instance = match pooled {
+            Some(instance) => instance,
+            None => self.0.instantiate()?,
+        };
+        let call = instance.store.data_mut();
+        call.answer = answer;
+        call.question = None;
+        if let Some(deadline) = self.0.limits.deadline {
+            instance.store.set_epoch_deadline(ticks(deadline));
+        }
+        // After a trap the instance goes no further than this: no other
+        // delivery meets what it has left behind.
+        let result = function(&instance.exports, &mut instance.store)
+            .map_err(|error| GuardError::Trap(format!("{error:#}")))?;
+        let call = instance.store.data_mut();
+        if call.broken {
+            return Err(GuardError::Trap("asked two questions in one call".into()));
+        }
+        let question = call.question.take();
+        if call.memory <= KEEP_MEMORY {
+            self.pool().push(instance);
+        }
+        Ok((result, question))
+    }
+
+    fn pool(&self) -> std::sync::MutexGuard<'_, Vec<Instance>> {
+        // Nothing that can panic runs under the lock.
+        self.0.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn instantiate(&self) -> Result<Instance, GuardError> {
+        let mut store = Store::new(
+            self.component.engine(),
+            Call {
+                answer: Answer::None,
+                question: None,
+                broken: false,
+                memory: 0,
+                memory_limit: self.limits.body.saturating_mul(2).saturating_add(4 << 20),
+            },
+        );
+        store.limiter(|call| call);
+        if self.limits.deadline.is_some() {
+            // Without one, the very first instruction would be interrupted.
+            store.set_epoch_deadline(ticks(TICK * 100));
+        }
+        let instance = self
+            .pre
+            .instantiate(&mut store)
+            .map_err(|error| unloadable(&error))?;
+        let exports = Exports {
+            guard: self
+                .guard
+                .load(&mut store, &instance)
+                .map_err(|error| unloadable(&error))?,
+            steps: match &self.steps {
+                Some(steps) => Some(
+                    steps
+                        .load(&mut store, &instance)
+                        .map_err(|error| unloadable(&error))?,
+                ),
+                None => None,
+            },
+        };
+        Ok(Instance { store, exports })
+    }
+}
+
+struct Instance {
+    store: Store<Call>,
+    exports: Exports,
+}
+
+/// What a component exports, its functions looked up once.
+pub(crate) struct Exports {
+    pub(crate) guard: guard::Guest,
+    pub(crate) steps: Option<steps::Guest>,
+}
+
+/// What the guard asked of its store in one call.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    Seen { id: String },
+    Remember { id: String },
+    Forget { id: String },
+    Claim { id: String },
+    Renew { id: String, token: String },
+    Complete { id: String, token: String },
+    Release { id: String, token: String },
+    SetOnce { id: String, step: String },
+}
+
+/// What the guard is told if it asks.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// Nothing is known yet: the id was not seen, or is busy; a write has
+    /// been done, and the lease was held.
+    None,
+    Seen(bool),
+    Claim(ClaimOutcome),
+    Hold(Hold),
+}
+
+/// The state of one call, and the imports' side of it.
+pub(crate) struct Call {
+    answer: Answer,
+    question: Option<Question>,
+    /// A second question in one call breaks the interface's contract.
+    broken: bool,
+    /// The guest's memory, in bytes, and how far it may grow.
+    memory: usize,
+    memory_limit: usize,
+}
+
+impl Call {
+    fn ask(&mut self, question: Question) {
+        self.broken |= self.question.replace(question).is_some();
+    }
+
+    fn hold(&self) -> Hold {
+        match self.answer {
+            Answer::Hold(hold) => hold,
+            _ => Hold::Held,
+        }
+    }
+}
+
+impl store::Host for Call {
+    fn seen(&mut self, id: String) -> Result<bool, wit::StoreError> {
+        self.ask(Question::Seen { id });
+        Ok(matches!(self.answer, Answer::Seen(true)))
+    }
+
+    fn remember(&mut self, id: String) -> Result<(), wit::StoreError> {
+        self.ask(Question::Remember { id });
+        Ok(())
+    }
+
+    fn forget(&mut self, id: String) -> Result<(), wit::StoreError> {
+        self.ask(Question::Forget { id });
+        Ok(())
+    }
+}
+
+impl claims::Host for Call {
+    fn claim(&mut self, id: String) -> Result<ClaimOutcome, wit::StoreError> {
+        self.ask(Question::Claim { id });
+        Ok(match std::mem::replace(&mut self.answer, Answer::None) {
+            Answer::Claim(outcome) => outcome,
+            _ => ClaimOutcome::Busy(0),
+        })
+    }
+
+    fn renew(&mut self, id: String, token: String) -> Result<Hold, wit::StoreError> {
+        self.ask(Question::Renew { id, token });
+        Ok(self.hold())
+    }
+
+    fn complete(&mut self, id: String, token: String) -> Result<Hold, wit::StoreError> {
+        self.ask(Question::Complete { id, token });
+        Ok(self.hold())
+    }
+
+    fn release(&mut self, id: String, token: String) -> Result<Hold, wit::StoreError> {
+        self.ask(Question::Release { id, token });
+        Ok(self.hold())
+    }
+}
+
+impl marker::Host for Call {
+    fn set_once(&mut self, id: String, step: String) -> Result<bool, wit::StoreError> {
+        self.ask(Question::SetOnce { id, step });
+        Ok(true)
+    }
+}
+
+impl ResourceLimiter for Call {
+    fn memory_growing(
+        &mut self,
+        _current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let allowed = desired <= self.memory_limit;
+        if allowed {
+            self.memory = desired;
+        }
+        Ok(allowed)
+    }
+
+    fn table_growing(
+        &mut self,
+        _current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        Ok(desired <= 10_000)
+    }
+}
+
+fn engine(limits: Limits) -> Result<Engine, GuardError> {
+    let mut config = Config::new();
+    // No call is ever suspended; support for it makes every call two to three
+    // times dearer.
+    config.concurrency_support(false);
+    config.epoch_interruption(limits.deadline.is_some());
+    Engine::new(&config).map_err(|error| unloadable(&error))
+}
+
+fn ticks(deadline: Duration) -> u64 {
+    let ticks = deadline.as_nanos().div_ceil(TICK.as_nanos());
+    // One more, for the current tick has begun before the call.
+    u64::try_from(ticks)
+        .unwrap_or(u64::MAX / 2)
+        .saturating_add(1)
+}
+
+/// Lets an engine's clock tick for as long as the engine lives.
+fn tick(engine: &Engine) -> Result<(), GuardError> {
+    let engine = engine.weak();
+    std::thread::Builder::new()
+        .name("bq-guard-clock".into())
+        .spawn(move || {
+            while let Some(engine) = engine.upgrade() {
+                engine.increment_epoch();
+                drop(engine);
+                std::thread::sleep(TICK);
+            }
+        })
+        .map_err(|error| GuardError::Component(format!("no thread for its clock: {error}")))?;
+    Ok(())
+}
+
+fn unloadable(error: &wasmtime::Error) -> GuardError {
+    GuardError::Component(format!("{error:#}"))
+}

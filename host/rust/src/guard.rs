@@ -1,0 +1,309 @@
+//! One delivery from beginning to end: decide, run, settle
+//! (contract, sections 2 and 3).
+
+use crate::component::Component;
+use crate::context::Context;
+use crate::delivery::Delivery;
+use crate::detach::Detach;
+use crate::drive::{Asked, Write};
+use crate::error::{Error, GuardError};
+use crate::in_flight::InFlight;
+use crate::processed::Processed;
+use crate::store::{Claims, Marker, Store};
+use crate::types::{ClaimOutcome, Decision, Hold, Outcome, Settled, Ticket};
+use futures_util::FutureExt;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::sync::Arc;
+use tokio::runtime::Handle;
+
+/// Makes the effect of a message happen once, however often it is delivered.
+///
+/// Clones share the store and the component. Any number of deliveries may be
+/// in flight; each keeps a ticket, none keeps an instance of the component.
+#[derive(Clone)]
+pub struct Guard {
+    component: Component,
+    store: Backing,
+    marker: Option<Arc<dyn Marker>>,
+}
+
+#[derive(Clone)]
+enum Backing {
+    Seen(Arc<dyn Store>),
+    Claims(Arc<dyn Claims>),
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard")
+            .field("claiming", &self.is_claiming())
+            .field("component", &self.component)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Guard {
+    /// A guard over a seen-set. Two copies of a message in flight at the same
+    /// moment both run; see [`claiming`](Self::claiming).
+    ///
+    /// # Errors
+    ///
+    /// This machine cannot run compiled WebAssembly.
+    pub fn new(store: impl Store) -> Result<Self, GuardError> {
+        Ok(Self::with_component(Component::plain()?, store))
+    }
+
+    /// A guard that claims an id before its handler runs, so that of several
+    /// copies in flight one runs and the others are parked.
+    ///
+    /// The lease is renewed from a task of its own while the handler runs;
+    /// [`process`](Self::process) needs a tokio runtime for it.
+    ///
+    /// # Errors
+    ///
+    /// This machine cannot run compiled WebAssembly.
+    pub fn claiming(store: impl Claims) -> Result<Self, GuardError> {
+        Ok(Self {
+            component: Component::claiming()?,
+            store: Backing::Claims(Arc::new(store)),
+            marker: None,
+        })
+    }
+
+    /// A guard over a seen-set with a component of the caller's own, such as
+    /// one with other [`Limits`](crate::component::Limits).
+    #[must_use]
+    pub fn with_component(component: Component, store: impl Store) -> Self {
+        Self {
+            component,
+            store: Backing::Seen(Arc::new(store)),
+            marker: None,
+        }
+    }
+
+    /// The same guard with another component.
+    #[must_use]
+    pub fn over(self, component: Component) -> Self {
+        Self { component, ..self }
+    }
+
+    /// Adds the store for [`Context::once`], usually the same one again.
+    #[must_use]
+    pub fn with_steps(self, marker: impl Marker) -> Self {
+        Self {
+            marker: Some(Arc::new(marker)),
+            ..self
+        }
+    }
+
+    /// Whether ids are claimed before handlers run.
+    #[must_use]
+    pub fn is_claiming(&self) -> bool {
+        matches!(self.store, Backing::Claims(_))
+    }
+
+    /// Handles one delivery: decides, calls the handler if it is to run, and
+    /// records how it ended.
+    ///
+    /// The handler's success is recorded even if the caller goes away: a
+    /// future dropped after that hands the rest to the runtime. Dropped before
+    /// it, nothing is marked, and a lease is given up. A panic of the handler
+    /// is a failure, and goes on once that is settled.
+    ///
+    /// # Errors
+    ///
+    /// The store could not be asked, or the component could not decide. The
+    /// handler was not called, and the delivery must not be acknowledged.
+    pub async fn process<'a, T, E, F, Fut>(
+        &self,
+        delivery: impl Into<Delivery<'a>>,
+        handler: F,
+    ) -> Result<Processed<T, E>, Error>
+    where
+        F: FnOnce(Context) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+    {
+        let delivery = delivery.into();
+        if self.is_claiming() && Handle::try_current().is_err() {
+            let text = "claims are renewed by a task: call this within a tokio runtime";
+            return Err(GuardError::Misuse(text.into()).into());
+        }
+        let ticket = match self.decide(&delivery).await? {
+            Decision::Run(ticket) => ticket,
+            Decision::Skip(id) => {
+                tracing::debug!(id, "skip");
+                return Ok(Processed::Skipped { id });
+            }
+            Decision::Park(parked) => {
+                tracing::debug!(id = parked.id, left_ms = parked.left_ms, "park");
+                return Ok(Processed::Parked(parked));
+            }
+        };
+        let id = ticket.id().map(str::to_owned);
+        let run = InFlight::start(self, ticket, delivery.replay);
+        let context = run.context();
+        let ended = AssertUnwindSafe(async { handler(context).await })
+            .catch_unwind()
+            .await;
+        match ended {
+            Ok(Ok(value)) => {
+                let mark = run.succeed().await;
+                Ok(Processed::Ran { value, id, mark })
+            }
+            Ok(Err(error)) => {
+                run.fail().await;
+                Ok(Processed::Failed { error, id })
+            }
+            Err(panic) => {
+                run.fail().await;
+                resume_unwind(panic)
+            }
+        }
+    }
+
+    /// Decides on a delivery, for those who run the handler themselves and
+    /// [`settle`](Self::settle) afterwards.
+    ///
+    /// With claims, a decision to run holds a lease, which whoever asked has
+    /// to [`renew`](Self::renew). Dropped before it is ready, it gives up what
+    /// it may have claimed.
+    ///
+    /// # Errors
+    ///
+    /// As for [`process`](Self::process).
+    pub async fn decide(&self, delivery: &Delivery<'_>) -> Result<Decision, Error> {
+        match (self.component.ask(delivery)?, &self.store) {
+            (Asked::Decided(decision), _) => Ok(decision),
+            (Asked::Seen { id, unseen }, Backing::Seen(store)) => {
+                if store.seen(&id).await? {
+                    self.component.answer_seen(&id, true)
+                } else {
+                    Ok(unseen)
+                }
+            }
+            (Asked::Claim { id }, Backing::Claims(store)) => {
+                claim(self.component.clone(), store.clone(), id).await
+            }
+            (_, _) => Err(mismatch().into()),
+        }
+    }
+
+    /// Records how a handler ended. Settling twice is harmless. Once begun it
+    /// runs to its end, also if this future is dropped.
+    ///
+    /// # Errors
+    ///
+    /// The store could not be written, or the component trapped.
+    pub async fn settle(&self, ticket: &Ticket, outcome: Outcome) -> Result<Settled, Error> {
+        let guard = self.clone();
+        let ticket = ticket.clone();
+        Detach::new(|_| async move { guard.settle_here(&ticket, outcome).await }).await
+    }
+
+    async fn settle_here(&self, ticket: &Ticket, outcome: Outcome) -> Result<Settled, Error> {
+        let settlement = self.component.settlement(ticket, outcome)?;
+        let hold = match (settlement.write, &self.store) {
+            (Write::Nothing, _) => Hold::Held,
+            (Write::Remember { id }, Backing::Seen(store)) => {
+                store.remember(&id).await?;
+                Hold::Held
+            }
+            (Write::Remember { id }, Backing::Claims(store)) => {
+                store.remember(&id).await?;
+                Hold::Held
+            }
+            (Write::Complete { id, token }, Backing::Claims(store)) => {
+                store.complete(&id, &token).await?
+            }
+            (Write::Release { id, token }, Backing::Claims(store)) => {
+                store.release(&id, &token).await?
+            }
+            (_, Backing::Seen(_)) => return Err(mismatch().into()),
+        };
+        match hold {
+            Hold::Held => Ok(settlement.settled),
+            Hold::Lost => self.component.settled_late(ticket, outcome),
+        }
+    }
+
+    /// Extends the lease of a ticket, if it has one.
+    ///
+    /// # Errors
+    ///
+    /// The store could not be asked, or the component trapped.
+    pub async fn renew(&self, ticket: &Ticket) -> Result<Hold, Error> {
+        match (self.component.lease(ticket)?, &self.store) {
+            (None, _) => Ok(Hold::Held),
+            (Some((id, token)), Backing::Claims(store)) => Ok(store.renew(&id, &token).await?),
+            (Some(_), Backing::Seen(_)) => Err(mismatch().into()),
+        }
+    }
+
+    /// Removes the mark of an id, so that its next delivery runs, as a
+    /// deliberate replay needs (contract, section 6). A lease on it stays.
+    ///
+    /// # Errors
+    ///
+    /// `rejected` for what is not usable as an id; or the store could not be
+    /// written.
+    pub async fn forget(&self, id: &str) -> Result<(), Error> {
+        let id = self.component.forgettable(id)?;
+        match &self.store {
+            Backing::Seen(store) => store.forget(&id).await?,
+            Backing::Claims(store) => store.forget(&id).await?,
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn once(&self, ticket: &Ticket, step: &str) -> Result<bool, Error> {
+        // Steps are an export of the claiming component alone; what they
+        // decide does not depend on how the ticket came about.
+        let steps = if self.is_claiming() {
+            self.component.clone()
+        } else {
+            Component::claiming()?
+        };
+        let Some(id) = steps.step(ticket, step)? else {
+            return Ok(true);
+        };
+        let marker = self.marker.as_ref().ok_or_else(|| {
+            GuardError::Misuse("the guard has no store for steps: add it by `with_steps`".into())
+        })?;
+        Ok(marker.set_once(&id, step).await?)
+    }
+}
+
+/// Claims an id, and gives the claim up again if it does not lead to a
+/// decision or if nobody waits for it any more.
+async fn claim(
+    component: Component,
+    store: Arc<dyn Claims>,
+    id: String,
+) -> Result<Decision, Error> {
+    Detach::new(|abandoned| async move {
+        let found = store.claim(&id).await?;
+        let token = match &found {
+            ClaimOutcome::Won(lease) => Some(lease.token.clone()),
+            ClaimOutcome::Busy(_) | ClaimOutcome::Done => None,
+        };
+        let decision = component.answer_claim(&id, found);
+        if let Some(token) = token
+            && (decision.is_err() || abandoned.get())
+            && let Err(error) = store.release(&id, &token).await
+        {
+            tracing::warn!(id, %error, "a claim that nobody needs lasts until it lapses");
+        }
+        decision
+    })
+    .await
+}
+
+/// A component and a store of different kinds.
+fn mismatch() -> GuardError {
+    GuardError::Misuse(
+        "the component and the store do not fit: claims need the component for the world \
+         `claiming` and a store with claims"
+            .into(),
+    )
+}
