@@ -11,7 +11,12 @@ public sealed interface ClaimOutcome {
    * @param lengthMillis how long the lease lasts from now or its last renewal, in milliseconds
    */
   record Won(String token, long lengthMillis) implements ClaimOutcome {
-    /** Refuses a lease without a token or without a length. */
+    /**
+     * Refuses a lease without a token or without a length.
+     *
+     * @param token not null
+     * @param lengthMillis at least 1
+     */
     public Won {
       Objects.requireNonNull(token, "token");
       if (lengthMillis < 1) {
@@ -26,7 +31,11 @@ public sealed interface ClaimOutcome {
    * @param leftMillis after how many milliseconds it ends, unless it is renewed
    */
   record Busy(long leftMillis) implements ClaimOutcome {
-    /** Refuses a negative time. */
+    /**
+     * Refuses a negative time.
+     *
+     * @param leftMillis at least 0
+     */
     public Busy {
       if (leftMillis < 0) {
         throw new IllegalArgumentException("leftMillis must not be negative: " + leftMillis);
