@@ -2,6 +2,13 @@ module github.com/babelqueue/babelqueue-guard/host/go
 
 go 1.25.0
 
-require github.com/tetratelabs/wazero v1.12.0
+require (
+	github.com/redis/go-redis/v9 v9.22.0
+	github.com/tetratelabs/wazero v1.12.0
+)
 
-require golang.org/x/sys v0.44.0 // indirect
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	go.uber.org/atomic v1.11.0 // indirect
+	golang.org/x/sys v0.44.0 // indirect
+)

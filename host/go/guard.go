@@ -94,7 +94,7 @@ func (g *Guard) process(ctx context.Context, delivery Delivery, handler func(con
 	ticket := decision.Ticket
 	switch decision.Kind {
 	case wasm.Skip:
-		return Result{Decision: Skipped, ID: ticket.ID, Marked: true}, nil
+		return Result{Decision: Skipped, ID: ticket.ID}, nil
 	case wasm.Park:
 		return Result{Decision: Parked, ID: ticket.ID, Left: milliseconds(decision.LeftMs)}, nil
 	default:

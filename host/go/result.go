@@ -47,7 +47,7 @@ type Result struct {
 	FailOpen FailOpen
 	// Left is what remains of the lease for which a delivery was Parked.
 	Left time.Duration
-	// Marked says that the mark is set.
+	// Marked says that settling has set the mark.
 	Marked bool
 	// Late says that the mark was set after the lease had been lost: another
 	// delivery may have run meanwhile.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	guard "github.com/babelqueue/babelqueue-guard/host/go"
@@ -23,8 +22,8 @@ type request struct {
 	LeaseMs     *int64  `json:"lease_ms"`
 
 	File    string         `json:"file"`
-	Body    *string        `json:"body"`
-	ID      *string        `json:"id"`
+	Body    *text          `json:"body"`
+	ID      *text          `json:"id"`
 	Outcome string         `json:"outcome"`
 	HoldMs  int64          `json:"hold_ms"`
 	Headers map[string]any `json:"headers"`
@@ -80,16 +79,17 @@ func (w *worker) perform(ctx context.Context, r request) (object, error) {
 		return w.process(ctx, r)
 	}
 	if r.ID == nil {
-		return nil, fmt.Errorf("%q without an id", r.Op)
+		return nil, fmt.Errorf("%q without an id, or no such op", r.Op)
 	}
+	id := string(*r.ID)
 	switch r.Op {
 	case "seen":
-		seen, err := w.store.Seen(ctx, *r.ID)
+		seen, err := w.store.Seen(ctx, id)
 		return object{"seen": seen}, err
 	case "remember":
-		return ok, w.store.Remember(ctx, *r.ID)
+		return ok, w.store.Remember(ctx, id)
 	case "forget":
-		return ok, w.guard.Forget(ctx, *r.ID)
+		return ok, w.guard.Forget(ctx, id)
 	default:
 		return nil, fmt.Errorf("no such op: %q", r.Op)
 	}
@@ -186,31 +186,11 @@ func (r request) delivery() (guard.Delivery, error) {
 		}
 		delivery = guard.Body(body)
 	case r.ID != nil:
-		delivery = guard.ID(*r.ID)
+		delivery = guard.ID(string(*r.ID))
 	default:
 		return delivery, errors.New("process without body, file or id")
 	}
 	return guard.WithHeaders(delivery, r.Headers), nil
-}
-
-func openStore(r request) (guard.Store, func(), error) {
-	nothing := func() {}
-	switch {
-	case r.Store == "memory:":
-		var options []guard.MemoryOption
-		if r.RetentionMs != nil {
-			options = append(options, guard.Retention(time.Duration(*r.RetentionMs)*time.Millisecond))
-		}
-		if r.LeaseMs != nil {
-			options = append(options, guard.Lease(time.Duration(*r.LeaseMs)*time.Millisecond))
-		}
-		store, err := guard.NewMemory(options...)
-		return store, nothing, err
-	case strings.HasPrefix(r.Store, "redis:"):
-		return openRedis(r)
-	default:
-		return nil, nothing, fmt.Errorf("no such store: %q", r.Store)
-	}
 }
 
 func errorKind(err error) any {
@@ -235,8 +215,4 @@ func orNull(text string) any {
 
 func unsupported(err error) object {
 	return object{"error": "unsupported", "detail": err.Error()}
-}
-
-func openRedis(r request) (guard.Store, func(), error) {
-	return nil, nil, errors.New("not yet")
 }
