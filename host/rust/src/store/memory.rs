@@ -2,7 +2,8 @@
 //! the model that the other stores are compared with.
 
 use crate::error::StoreError;
-use crate::settings::{LeaseLength, Retention, SettingError};
+use crate::settings::{LeaseLength, Millis, Retention, SettingError};
+use crate::store::inventory::{Entry, Inventory, Kind, Page, Stats};
 use crate::store::{Claims, Marker, Store};
 use crate::types::{ClaimOutcome, Hold, Lease};
 use async_trait::async_trait;
@@ -97,6 +98,17 @@ impl MemoryStore {
         self.settings.lease.millis().duration()
     }
 
+    fn entry(&self, id: &str, kind: Kind, left: Option<Duration>) -> Entry {
+        let length = match kind {
+            Kind::Mark => self.settings.retention.millis().map(Millis::duration),
+            Kind::Lease => Some(self.lease_length()),
+        };
+        let age = length
+            .zip(left)
+            .map(|(length, left)| length.saturating_sub(left));
+        Entry::new(id.to_owned(), kind, age, left)
+    }
+
     fn set_mark(&self, records: &mut Records, id: &str, now: Instant) {
         records.marks.insert(id.into(), self.marked_until(now), ());
         records.marks.shrink(now, self.settings.maximum);
@@ -187,6 +199,71 @@ impl Marker for MemoryStore {
     }
 }
 
+#[async_trait]
+impl Inventory for MemoryStore {
+    async fn stats(&self) -> Result<Stats, StoreError> {
+        let now = Instant::now();
+        let records = self.records();
+        let (marks, ended_marks) = records.marks.count(now);
+        let (leases, ended_leases) = records.leases.count(now);
+        let (steps, ended_steps) = records.steps.count(now);
+        Ok(Stats {
+            marks,
+            leases,
+            steps,
+            expired: ended_marks + ended_leases + ended_steps,
+        })
+    }
+
+    /// All on one page, whatever the limit: this is a single process.
+    async fn list(&self, _from: Option<&str>, _limit: u32) -> Result<Page, StoreError> {
+        let now = Instant::now();
+        let records = self.records();
+        let marks = records
+            .marks
+            .iter(now)
+            .map(|(id, left)| (id, Kind::Mark, left));
+        let leases = records
+            .leases
+            .iter(now)
+            .map(|(id, left)| (id, Kind::Lease, left));
+        Ok(Page {
+            entries: marks
+                .chain(leases)
+                .map(|(id, kind, left)| self.entry(id, kind, left))
+                .collect(),
+            next: None,
+        })
+    }
+
+    async fn inspect(&self, id: &str) -> Result<Vec<Entry>, StoreError> {
+        let now = Instant::now();
+        let records = self.records();
+        let mark = records
+            .marks
+            .live(id, now)
+            .map(|(until, _)| (Kind::Mark, *until));
+        let lease = records
+            .leases
+            .live(id, now)
+            .map(|(until, _)| (Kind::Lease, *until));
+        Ok([mark, lease]
+            .into_iter()
+            .flatten()
+            .map(|(kind, until)| self.entry(id, kind, until.map(|until| until - now)))
+            .collect())
+    }
+
+    async fn collect(&self, _batch: u32) -> Result<u64, StoreError> {
+        // What has ended is taken away by whatever is written next.
+        Ok(0)
+    }
+
+    async fn migrate(&self) -> Result<String, StoreError> {
+        Ok("nothing to create in memory".into())
+    }
+}
+
 #[derive(Default)]
 struct Records {
     marks: Expiring<()>,
@@ -235,6 +312,20 @@ impl<V> Expiring<V> {
 
     fn remove(&mut self, key: &str) {
         self.0.remove(key);
+    }
+
+    /// How many are live, and how many have ended.
+    fn count(&self, now: Instant) -> (u64, u64) {
+        let live = self.iter(now).count() as u64;
+        (live, self.0.len() as u64 - live)
+    }
+
+    /// The live keys, and how long each will last.
+    fn iter(&self, now: Instant) -> impl Iterator<Item = (&str, Option<Duration>)> {
+        self.0
+            .iter()
+            .filter(move |(_, (until, _))| is_live(*until, now))
+            .map(move |(key, (until, _))| (&**key, until.map(|until| until - now)))
     }
 
     /// Takes away what has ended, and the oldest beyond a maximum.

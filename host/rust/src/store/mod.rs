@@ -4,12 +4,16 @@
 //! [`Claims`] adds leases, [`Marker`] single steps. The `suite` feature brings
 //! the suite that all stores of this crate pass, to be run against others.
 
+pub mod inventory;
 pub mod memory;
+pub mod url;
 
 use crate::error::StoreError;
 use crate::types::{ClaimOutcome, Hold};
 use async_trait::async_trait;
 use std::sync::Arc;
+
+pub use inventory::Inventory;
 
 /// The seen-set (contract, section 2).
 ///

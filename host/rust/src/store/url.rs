@@ -1,0 +1,66 @@
+//! A store chosen by a URL, as programs do.
+
+use crate::error::StoreError;
+use crate::settings::{Consumer, LeaseLength, Retention, SettingError};
+use crate::store::Inventory;
+use crate::store::memory::{MemorySettings, MemoryStore};
+use std::sync::Arc;
+
+/// Settings that mean the same for every store; see each store's own settings
+/// for more.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct UrlSettings {
+    /// The consumer's name, if several share the store.
+    pub consumer: Option<Consumer>,
+    /// How long marks and steps are kept.
+    pub retention: Retention,
+    /// How long a lease lasts.
+    pub lease: LeaseLength,
+    /// What the store's keys begin with instead of `bq:`, or its tables with
+    /// instead of `babelqueue_`.
+    pub prefix: Option<String>,
+}
+
+/// Why there is no store at a URL. Never contains a password.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// No store has URLs of this kind.
+    #[error(
+        "no store for {scheme:?}: use memory:, sqlite:PATH, postgres://, redis://, rediss://, \
+         redis+cluster:// or valkey:// (a library can be built without some of them)"
+    )]
+    Scheme {
+        /// What stands before the colon.
+        scheme: String,
+    },
+    /// A setting cannot be used.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// The store could not be reached, or refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Opens the store at a URL.
+///
+/// # Errors
+///
+/// Those of [`ConnectError`].
+pub async fn connect(
+    url: &str,
+    settings: &UrlSettings,
+) -> Result<Arc<dyn Inventory>, ConnectError> {
+    let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
+    match scheme {
+        "memory" => Ok(Arc::new(MemoryStore::new(MemorySettings {
+            retention: settings.retention,
+            lease: settings.lease,
+            ..MemorySettings::default()
+        })?)),
+        _ => Err(ConnectError::Scheme {
+            scheme: scheme.to_owned(),
+        }),
+    }
+}
