@@ -29,6 +29,7 @@ final class Component {
   }
 
   private static final int PAGE = 65_536;
+  private static final int INITIAL_PAGES = 2;
 
   /** The component's stack and data, and a ticket's strings beside a body. */
   private static final int PAGES_BESIDE_BODY = 4;
@@ -41,9 +42,23 @@ final class Component {
   private final ArrayBlockingQueue<CoreInstance> idle =
       new ArrayBlockingQueue<>(2 * Runtime.getRuntime().availableProcessors());
 
-  Component(World world, int maxBody) {
+  /**
+   * Makes no instance yet.
+   *
+   * @param maxPages how far an instance's memory may grow, in pages of 64 KiB
+   */
+  Component(World world, int maxPages) {
     this.world = world;
-    limits = new MemoryLimits(2, PAGES_BESIDE_BODY + (int) ((maxBody + (PAGE - 1L)) / PAGE));
+    limits = new MemoryLimits(INITIAL_PAGES, maxPages);
+  }
+
+  /**
+   * How many pages it takes to decide on a body of so many bytes. The component keeps a bit for
+   * each level of nesting, of which there can be as many as bytes, in a list that doubles as it
+   * grows.
+   */
+  static int pagesFor(int maxBody) {
+    return PAGES_BESIDE_BODY + (int) ((maxBody * 5L / 4 + (PAGE - 1)) / PAGE);
   }
 
   /**
@@ -88,6 +103,11 @@ final class Component {
     if (instance.pages() <= PAGES_KEPT) {
       idle.offer(instance);
     }
+  }
+
+  /** How much memory the idle instances hold, in pages. */
+  int idlePages() {
+    return idle.stream().mapToInt(CoreInstance::pages).sum();
   }
 
   void clear() {

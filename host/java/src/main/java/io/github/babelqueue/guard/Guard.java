@@ -55,14 +55,14 @@ public final class Guard implements AutoCloseable {
   private final ScheduledExecutorService renewals = Renewal.executor();
   private volatile boolean closed;
 
-  private Guard(World world, Store store, int maxBody) {
+  Guard(World world, Store store, int maxBody, int maxPages) {
     Objects.requireNonNull(store, "store");
     if (maxBody < 1) {
       throw new IllegalArgumentException("maxBodyBytes must be at least 1: " + maxBody);
     }
     this.maxBody = maxBody;
-    component = new Component(world, maxBody);
-    steps = world == World.CLAIMING ? component : new Component(World.CLAIMING, maxBody);
+    component = new Component(world, maxPages);
+    steps = world == World.CLAIMING ? component : new Component(World.CLAIMING, maxPages);
     answers = new Answers(store);
     hasSteps = store instanceof Marker;
   }
@@ -85,7 +85,7 @@ public final class Guard implements AutoCloseable {
    * @return the guard
    */
   public static Guard plain(Store store, int maxBodyBytes) {
-    return new Guard(World.PLAIN, store, maxBodyBytes);
+    return new Guard(World.PLAIN, store, maxBodyBytes, Component.pagesFor(maxBodyBytes));
   }
 
   /**
@@ -109,7 +109,7 @@ public final class Guard implements AutoCloseable {
    * @return the guard
    */
   public static <S extends Store & Claims> Guard claiming(S store, int maxBodyBytes) {
-    return new Guard(World.CLAIMING, store, maxBodyBytes);
+    return new Guard(World.CLAIMING, store, maxBodyBytes, Component.pagesFor(maxBodyBytes));
   }
 
   /**
@@ -199,6 +199,11 @@ public final class Guard implements AutoCloseable {
     }
   }
 
+  /** How much memory the idle instances of the component hold, in pages of 64 KiB. */
+  int idlePages() {
+    return component.idlePages();
+  }
+
   // ---- deciding -------------------------------------------------------------------------------
 
   private Decision decide(Delivery delivery) {
@@ -216,7 +221,7 @@ public final class Guard implements AutoCloseable {
           "a body of " + body.length + " bytes is over the guard's limit of " + maxBody, null);
     }
     Reply<Decision> supposed = component.call(instance -> instance.decide(null, body));
-    return settleQuestion(
+    return resolve(
         component,
         supposed,
         // The body need not be read once more.
@@ -245,10 +250,10 @@ public final class Guard implements AutoCloseable {
    * answer is another one. The instance is back in its pool while the store is asked.
    */
   private <T> T drive(Component in, Call<T> call) {
-    return settleQuestion(in, in.call(instance -> call.apply(instance, null)), call);
+    return resolve(in, in.call(instance -> call.apply(instance, null)), call);
   }
 
-  private <T> T settleQuestion(Component in, Reply<T> supposed, Call<T> again) {
+  private <T> T resolve(Component in, Reply<T> supposed, Call<T> again) {
     Question question = supposed.asked();
     if (question == null) {
       return supposed.value();
