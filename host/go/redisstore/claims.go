@@ -1,10 +1,13 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	_ "embed"
 	"encoding/hex"
+	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,6 +20,8 @@ var renewScript string
 
 //go:embed release.lua
 var releaseScript string
+
+var errNoReply = errors.New("no reply")
 
 // giveBackTimeout bounds giving back what a claim may have taken.
 const giveBackTimeout = 2 * time.Second
@@ -55,12 +60,13 @@ func (s *Store) attemptClaim(ctx context.Context, id, token string) attempt {
 
 // unanswered: a reply is missing, rather than being one that we do not like.
 func (a attempt) unanswered() bool {
-	for _, command := range []*redis.Cmd{a.take, a.owner, a.left, a.mark} {
-		if err := command.Err(); err != nil && !fromServer(err) {
-			return true
-		}
-	}
-	return false
+	return unanswered(a.take, a.owner, a.left, a.mark)
+}
+
+func unanswered(commands ...*redis.Cmd) bool {
+	return slices.ContainsFunc(commands, func(command *redis.Cmd) bool {
+		return command.Err() != nil && !fromServer(command.Err())
+	})
 }
 
 func (s *Store) concludeClaim(ctx context.Context, id, token string, a attempt) (guard.Claim, error) {
@@ -104,34 +110,41 @@ func (s *Store) giveBack(ctx context.Context, id, token string) {
 func (s *Store) Renew(ctx context.Context, id, token string) (bool, error) {
 	renew := redis.NewCmd(ctx, "EVAL", renewScript, "1", s.keys.lease+id, token, inMs(s.Lease))
 	_ = s.client.Process(ctx, renew) // renew has the error
-	return s.answeredOne(renew, id)
+	return s.tokenOwns(renew, id)
 }
 
 // Complete implements [guard.ClaimStore]. The mark is written first and the
 // lease dropped second. A mark that is set counts, whatever becomes of the
-// lease, which lapses by itself; held is false then.
+// lease: one that could not be dropped lapses.
 func (s *Store) Complete(ctx context.Context, id, token string) (bool, error) {
-	mark, release := s.setMark(ctx, id), s.releaseCommand(ctx, id, token)
-	if s.apart {
-		s.pipeline(ctx, mark)
-	} else {
-		s.pipeline(ctx, mark, release)
+	mark, release := s.attemptComplete(ctx, id, token)
+	if unanswered(mark) && ctx.Err() == nil {
+		mark, release = s.attemptComplete(ctx, id, token)
 	}
 	if _, err := found(mark, s.keys.mark+id); err != nil {
 		return false, err
 	}
-	if s.apart {
+	held, err := s.tokenOwns(release, id)
+	return held || err != nil, nil
+}
+
+func (s *Store) attemptComplete(ctx context.Context, id, token string) (mark, release *redis.Cmd) {
+	mark, release = s.setMark(ctx, id), s.releaseCommand(ctx, id, token)
+	if !s.apart {
+		s.pipeline(ctx, mark, release)
+		return mark, release
+	}
+	if s.pipeline(ctx, mark); mark.Err() == nil || errors.Is(mark.Err(), redis.Nil) {
 		s.pipeline(ctx, release)
 	}
-	held, _ := s.answeredOne(release, id)
-	return held, nil
+	return mark, release
 }
 
 // Release implements [guard.ClaimStore].
 func (s *Store) Release(ctx context.Context, id, token string) (bool, error) {
 	release := s.releaseCommand(ctx, id, token)
 	_ = s.client.Process(ctx, release) // release has the error
-	return s.answeredOne(release, id)
+	return s.tokenOwns(release, id)
 }
 
 // releaseCommand uses EVAL rather than EVALSHA: it needs no other permission,
@@ -140,8 +153,8 @@ func (s *Store) releaseCommand(ctx context.Context, id, token string) *redis.Cmd
 	return redis.NewCmd(ctx, "EVAL", releaseScript, "1", s.keys.lease+id, token)
 }
 
-// answeredOne reads the answer of a script: 1 if the token owned the lease.
-func (s *Store) answeredOne(command *redis.Cmd, id string) (bool, error) {
+// tokenOwns reads the answer of a script: 1 if the token owned the lease.
+func (s *Store) tokenOwns(command *redis.Cmd, id string) (bool, error) {
 	count, err := command.Int()
 	if err != nil {
 		return false, failure("EVAL on "+strconv.Quote(s.keys.lease+id), err)
@@ -161,7 +174,7 @@ func (s *Store) pipeline(ctx context.Context, commands ...*redis.Cmd) {
 		// A connection that could not be set up, for a wrong password say,
 		// leaves the commands without reply and without error.
 		if command.Err() == nil && command.Val() == nil {
-			command.SetErr(err)
+			command.SetErr(cmp.Or(err, errNoReply))
 		}
 	}
 }
