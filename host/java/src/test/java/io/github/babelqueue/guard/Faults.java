@@ -18,6 +18,11 @@ class Faults implements Store, Claims, Marker {
   volatile Fault onRelease = () -> {};
   volatile int calls;
 
+  /** What claims say of the lease's length; zero for the truth. */
+  volatile long leaseMillis;
+
+  private volatile String lastToken;
+
   private void before(Fault fault) throws Exception {
     calls++;
     fault.strike();
@@ -44,7 +49,16 @@ class Faults implements Store, Claims, Marker {
   @Override
   public ClaimOutcome claim(String id) throws Exception {
     before(onClaim);
-    return inner.claim(id);
+    ClaimOutcome outcome = inner.claim(id);
+    if (outcome instanceof ClaimOutcome.Won won) {
+      lastToken = won.token();
+      return leaseMillis == 0 ? won : new ClaimOutcome.Won(won.token(), leaseMillis);
+    }
+    return outcome;
+  }
+
+  String lastToken() {
+    return lastToken;
   }
 
   @Override
