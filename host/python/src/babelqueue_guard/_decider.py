@@ -8,7 +8,7 @@ waits, and nothing here decides.
 
 from __future__ import annotations
 
-from ._guest import PARK, REJECTED, RUN_LEASED, RUN_SEEN, SKIP, UNAVAILABLE, Reply, runtime
+from ._guest import LARGE, PARK, REJECTED, RUN_LEASED, RUN_SEEN, SKIP, UNAVAILABLE, Reply, runtime
 from .errors import GuardError, StoreRejected, StoreUnavailable
 from .types import Body, Busy, ClaimOutcome, Decision, FailOpen, Identity, KnownId, Lease, Settled
 
@@ -25,7 +25,6 @@ _SETTLED = (
 #: The runs without a usable id.
 OPEN = tuple(Decision("run", reason=reason) for reason in _REASONS)
 
-_NOT_SEEN, _SEEN = 0, 1
 _WON, _BUSY, _DONE = 0, 1, 2
 _HELD, _LOST = 0, 1
 
@@ -47,13 +46,16 @@ def encoded(body: Body) -> bytes:
 class Decider:
     """One world of the component, and the limit of what is passed to it."""
 
-    __slots__ = ("_runtime", "_steps", "_suppose", "max_body")
+    __slots__ = ("_runtime", "_steps", "decide_small", "max_body", "small")
 
     def __init__(self, claim: bool, max_body: int) -> None:
         self._runtime = runtime("claiming" if claim else "plain", max_body)
         self._steps = self._runtime if claim else None
-        self._suppose = _BUSY if claim else _NOT_SEEN
         self.max_body = max_body
+        #: Bodies up to this many bytes may be passed to :attr:`decide_small`.
+        self.small = min(max_body, LARGE - 1)
+        #: :meth:`suppose` for bytes that are small.
+        self.decide_small = self._runtime.decide
 
     def suppose(self, body: Body) -> tuple[int, str]:
         """Decides, supposing that the store stops nothing: what came out, and the id.
@@ -62,16 +64,16 @@ class Decider:
 
         Raises :class:`GuardError` for a body over the limit.
         """
-        if type(body) is not bytes:
-            known = isinstance(body, KnownId)
-            body = encoded(body)
-            if known:
-                self._check(body)
-                reply = self._runtime.call("decide-id", body, len(body), self._suppose, 0, 0)
-                return reply.value, reply.id
-        if len(body) > self.max_body:
-            self._check(body)
-        return self._runtime.decide(body, self._suppose)
+        data = encoded(body)
+        self._check(data)
+        suppose = self._runtime.suppose
+        if isinstance(body, KnownId):
+            reply = self._runtime.call("decide-id", data, len(data), suppose, 0, 0)
+        elif len(data) <= self.small:
+            return self._runtime.decide(data)
+        else:
+            reply = self._runtime.call("decide", data, len(data), suppose)
+        return reply.value, reply.id
 
     def identify(self, body: Body) -> Identity:
         """What a body says about its id."""
@@ -80,8 +82,9 @@ class Decider:
 
     def seen(self, id: str) -> Decision:
         """The decision on an id that the store has seen."""
-        data = id.encode()
-        return self._conclude(self._runtime.call("decide-id", data, len(data), _SEEN, 0, 0))
+        if self._runtime.decide_seen(id) != SKIP:
+            raise GuardError("the component drew a conclusion that does not fit")
+        return tuple.__new__(Decision, ("skip", id, None, None, None))
 
     def claimed(self, id: str, outcome: ClaimOutcome) -> Decision:
         """The decision on an id, by what the store answered to the claim."""
@@ -147,6 +150,12 @@ class Decider:
                 f"a body of {len(data)} bytes is over the limit of {self.max_body}; "
                 "raise max_body if such messages are meant to be"
             )
+
+
+def run(id: str) -> Decision:
+    """The decision to run on an id that was not seen."""
+    # A named tuple's own constructor takes twice as long.
+    return tuple.__new__(Decision, ("run", id, None, None, None))
 
 
 def settled(reply: Reply) -> Settled:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
-from ._decider import OPEN, Decider, settled
+from ._decider import OPEN, Decider, run, settled
 from .delivery import AsyncDelivery, BaseDelivery, _current
 from .errors import Error
 from .guard import _LARGEST_MAX_BODY, MAX_BODY, not_run
@@ -131,7 +131,10 @@ class AsyncGuard:
 
     async def decide(self, body: Body) -> Decision:
         """As :meth:`Guard.decide`."""
-        out, id = self._decider.suppose(body)
+        if type(body) is bytes and len(body) <= self._decider.small:
+            out, id = self._decider.decide_small(body)
+        else:
+            out, id = self._decider.suppose(body)
         if out < 3:
             return OPEN[out]
         if self._claim:
@@ -144,9 +147,9 @@ class AsyncGuard:
             raise
         except Exception as error:
             raise unavailable(self.store, "seen", error) from error
-        if seen is True or as_bool(self.store, "seen", seen):
+        if seen is True or (seen is not False and as_bool(self.store, "seen", seen)):
             return self._decider.seen(id)
-        return Decision("run", id)
+        return run(id)
 
     async def settle(self, decision: Decision, outcome: Literal["succeeded", "failed"]) -> Settled:
         """As :meth:`Guard.settle`; runs to its end, also if it is cancelled."""

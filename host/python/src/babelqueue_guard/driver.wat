@@ -10,7 +10,8 @@
 ;;
 ;; A result is one i64, from the low end: 8 bits what came out (documented at
 ;; each function), 8 bits the question that was asked (0 for none), 16 bits the
-;; length of the id, 16 bits the length of the second string.
+;; length of the id, 16 bits the length of the second string. It is negative:
+;; where none was written over a call's arguments, these are not.
 (module
   (import "core" "memory" (memory $core 0))
   (import "core" "cabi_realloc"
@@ -42,7 +43,7 @@
 
   (import "shim" "driver" (table $driver 8 funcref))
 
-  (memory $desk (export "desk") 2)
+  (memory $desk (export "desk") 5)
 
   ;; The answer to the one question of a call: a bool, a hold or the case of a
   ;; claim's outcome; with that outcome's number and its token on the desk.
@@ -132,11 +133,12 @@
     (global.set $second_len (i32.const 0)))
 
   (func $pack (param $out i32) (result i64)
-    (i64.or
-      (i64.extend_i32_u
-        (i32.or (i32.or (local.get $out) (i32.shl (global.get $asked) (i32.const 8)))
-          (i32.shl (global.get $id_len) (i32.const 16))))
-      (i64.shl (i64.extend_i32_u (global.get $second_len)) (i64.const 32))))
+    (i64.or (i64.const 0x8000_0000_0000_0000)
+      (i64.or
+        (i64.extend_i32_u
+          (i32.or (i32.or (local.get $out) (i32.shl (global.get $asked) (i32.const 8)))
+            (i32.shl (global.get $id_len) (i32.const 16))))
+        (i64.shl (i64.extend_i32_u (global.get $second_len)) (i64.const 32)))))
 
   ;; Of a `result<decision, store-error>`: 0 to 2 open, with the reason; 3 run
   ;; on a `seen` ticket; 4 run on a `leased` one; 5 skip; 6 park.

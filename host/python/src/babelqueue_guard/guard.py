@@ -32,6 +32,9 @@ _LARGEST_MAX_BODY = 1024 * 1024 * 1024
 #: How long a caller that was interrupted waits for a mark that is being set.
 _SETTLING_S = 10
 
+#: A named tuple's own constructor takes twice as long.
+_new = tuple.__new__
+
 NEEDS_ASYNC = "{}.{} is asynchronous: such a store needs an AsyncGuard"
 
 
@@ -58,7 +61,8 @@ class Guard:
         self._seen = store.seen
         self._claim = claim
         self._decider = Decider(claim, whole("max_body", max_body, _LARGEST_MAX_BODY, "bytes"))
-        self._suppose = self._decider.suppose
+        self._small = self._decider.small
+        self._decide_small = self._decider.decide_small
         self._renewals = Renewals(self._renew)
 
     def process(
@@ -182,7 +186,10 @@ class Guard:
         A run is to be settled; its lease, if it has one, is not renewed by itself.
         Raises as :meth:`process` does.
         """
-        out, id = self._suppose(body)
+        if type(body) is bytes and len(body) <= self._small:
+            out, id = self._decide_small(body)
+        else:
+            out, id = self._decider.suppose(body)
         if out < 3:
             return OPEN[out]
         if self._claim:
@@ -193,12 +200,11 @@ class Guard:
             raise
         except Exception as error:
             raise unavailable(self.store, "seen", error) from error
-        # Most answers are these very objects.
-        if seen is False:
-            return Decision("run", id)
-        if seen is True or as_bool(self.store, "seen", self._at_once("seen", seen)):
+        if seen is True or (
+            seen is not False and as_bool(self.store, "seen", self._at_once("seen", seen))
+        ):
             return self._decider.seen(id)
-        return Decision("run", id)
+        return _new(Decision, ("run", id, None, None, None))
 
     def settle(self, decision: Decision, outcome: Literal["succeeded", "failed"]) -> Settled:
         """Records how the handler of a run has ended. Settling twice is harmless.

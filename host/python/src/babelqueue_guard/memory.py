@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import secrets
 import threading
-import time
 from collections import OrderedDict
+from time import monotonic
 from typing import Generic, TypeVar
 
 from . import settings
@@ -67,7 +67,7 @@ class MemoryStore:
         """Whether the id has a mark."""
         # A single look needs no lock.
         mark = self._marks.get(id)
-        return mark is not None and mark[0] > time.monotonic()
+        return mark is not None and mark[0] > monotonic()
 
     def remember(self, id: str) -> None:
         """Sets the mark, or restarts its retention."""
@@ -82,7 +82,7 @@ class MemoryStore:
     def claim(self, id: str) -> ClaimOutcome:
         """Takes the lease, unless there is a mark or another's live lease."""
         with self._lock:
-            now = time.monotonic()
+            now = monotonic()
             if self._marks.live(id, now):
                 return Done()
             held = self._leases.live(id, now)
@@ -97,7 +97,7 @@ class MemoryStore:
     def renew(self, id: str, token: str) -> bool:
         """Extends our own live lease; whether it was still ours."""
         with self._lock:
-            now = time.monotonic()
+            now = monotonic()
             if not self._owns(id, token, now):
                 return False
             self._leases.put(id, now + self._lease_ms / 1000, token)
@@ -119,13 +119,13 @@ class MemoryStore:
         # A step's name has no colon, so no two pairs share a key.
         key = f"{step}:{id}"
         with self._lock:
-            if self._steps.live(key, time.monotonic()):
+            if self._steps.live(key, monotonic()):
                 return False
             self._mark(self._steps, key)
             return True
 
     def _mark(self, marks: _Expiring[None], key: str) -> None:
-        now = time.monotonic()
+        now = monotonic()
         marks.put(key, now + self._retention, None)
         marks.evict(now, self._max_entries)
 
@@ -134,7 +134,7 @@ class MemoryStore:
         return held is not None and held[1] == token
 
     def _drop(self, id: str, token: str) -> bool:
-        owned = self._owns(id, token, time.monotonic())
+        owned = self._owns(id, token, monotonic())
         if owned:
             del self._leases[id]
         return owned
