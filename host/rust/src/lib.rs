@@ -46,6 +46,8 @@ mod in_flight;
 mod processed;
 pub mod settings;
 pub mod store;
+#[cfg(feature = "suite")]
+pub mod suite;
 mod types;
 
 pub use async_trait::async_trait;
