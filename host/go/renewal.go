@@ -24,11 +24,15 @@ func (g *Guard) renew(ctx context.Context, ticket wasm.Ticket) *renewal {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	kept := &renewal{lost: make(chan struct{}), cancel: cancel, done: make(chan struct{})}
 	go func() {
-		defer close(kept.done)
-		defer func() { kept.panicked = recover() }()
-		if !g.keepLease(ctx, ticket) {
-			close(kept.lost)
-		}
+		stopped := false
+		defer func() {
+			kept.panicked = recover()
+			close(kept.done)
+			if !stopped {
+				close(kept.lost)
+			}
+		}()
+		stopped = g.keepLease(ctx, ticket)
 	}()
 	return kept
 }

@@ -22,6 +22,8 @@ type spy struct {
 	fails map[string]any
 	// before is called first in each method.
 	before func(ctx context.Context, method string)
+	// token is of the last claim; for tests that claim once.
+	token string
 }
 
 func newSpy(t testing.TB, options ...guard.MemoryOption) *spy {
@@ -87,7 +89,11 @@ func (s *spy) Claim(ctx context.Context, id string) (guard.Claim, error) {
 	if err := s.note(ctx, "claim", id); err != nil {
 		return guard.Claim{}, err
 	}
-	return s.Memory.Claim(ctx, id)
+	claim, err := s.Memory.Claim(ctx, id)
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.token = claim.Token
+	return claim, err
 }
 
 func (s *spy) Renew(ctx context.Context, id, token string) (bool, error) {
