@@ -30,6 +30,9 @@ pub mod artifacts {
 /// A body longer than this is refused unless another limit is set: 16 MiB.
 pub const DEFAULT_BODY_LIMIT: usize = 16 << 20;
 
+/// An instance's memory grows no further unless another limit is set: 64 MiB.
+pub const DEFAULT_MEMORY_LIMIT: usize = 64 << 20;
+
 /// An instance whose memory has grown beyond this is not kept, since memory
 /// of a guest never shrinks.
 const KEEP_MEMORY: usize = 1 << 20;
@@ -41,26 +44,30 @@ const TICK: Duration = Duration::from_millis(10);
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The longest body that is looked at, in bytes. The guest's memory is
-    /// capped at twice this and 4 MiB.
+    /// The longest body that is looked at, in bytes.
     pub body: usize,
+    /// How far an instance's memory may grow, in bytes. A body takes its own
+    /// length, and an eighth of it again where it is nested all through.
+    pub memory: usize,
     /// How long one call may take before it traps, in steps of 10 ms. `None`
     /// does not look at the time.
     pub deadline: Option<Duration>,
 }
 
 impl Limits {
-    /// The limits for our own components: 16 MiB, and no deadline, for they
-    /// take time linear in the body.
+    /// The limits for our own components: bodies up to 16 MiB, and no
+    /// deadline, for they take time linear in the body.
     pub const TRUSTED: Self = Self {
         body: DEFAULT_BODY_LIMIT,
+        memory: DEFAULT_MEMORY_LIMIT,
         deadline: None,
     };
 
-    /// The limits for a component that somebody else has made: 16 MiB, and
-    /// one second a call.
+    /// The limits for a component that somebody else has made: bodies up to
+    /// 16 MiB, and one second a call.
     pub const FOREIGN: Self = Self {
         body: DEFAULT_BODY_LIMIT,
+        memory: DEFAULT_MEMORY_LIMIT,
         deadline: Some(Duration::from_secs(1)),
     };
 }
@@ -249,7 +256,7 @@ impl Inner {
                 question: None,
                 broken: false,
                 memory: 0,
-                memory_limit: self.limits.body.saturating_mul(2).saturating_add(4 << 20),
+                memory_limit: self.limits.memory,
             },
         );
         store.limiter(|call| call);

@@ -58,7 +58,7 @@ pub use error::{Error, GuardError, StoreError};
 pub use guard::Guard;
 pub use processed::{Mark, Processed};
 pub use store::memory::MemoryStore;
-pub use store::{Claims, Marker, Store};
+pub use store::{Claims, Inventory, Marker, Store};
 pub use types::{
     ClaimOutcome, Decision, FailOpen, Hold, Lease, Leased, Outcome, Parked, Settled, Ticket,
 };
