@@ -54,8 +54,9 @@ async fn the_largest_bodies_are_decided_and_their_memory_given_back() {
     let (guard, component) = guard(&store, Limits::TRUSTED);
     let limit = Limits::TRUSTED.body;
     let deep = "[".repeat(limit);
-    let open = guard.process(&deep, ok).await.unwrap();
-    assert_eq!(open.fail_open(), Some(FailOpen::Malformed));
+    let asked = component.ask(&Delivery::from_body(&deep)).unwrap();
+    let malformed = Decision::Run(Ticket::Open(FailOpen::Malformed));
+    assert_eq!(asked, Asked::Decided(malformed));
     assert_eq!(
         component.pooled(),
         0,
