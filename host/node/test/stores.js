@@ -1,0 +1,46 @@
+// Every store, for tests that all of them have to pass.
+import { after, before, describe } from 'node:test';
+import { MemoryStore } from 'babelqueue-guard';
+import { RedisStore } from 'babelqueue-guard/redis';
+import { Redis } from 'ioredis';
+import { createClient } from 'redis';
+import { RedisServer, skip } from './redis-server.js';
+
+/** The three functions of a store, each answering by a promise. */
+export function asynchronous(store) {
+  return new Proxy(store, {
+    get: (target, name) =>
+      typeof target[name] === 'function'
+        ? async (...parameters) => target[name](...parameters)
+        : target[name],
+  });
+}
+
+/**
+ * Describes the same tests for every store. `open(settings)` makes one that
+ * holds nothing yet; stores opened with one `prefix` share their keys.
+ */
+export function forEveryStore(name, tests) {
+  describe(`${name}, memory`, () => tests((settings) => new MemoryStore(settings)));
+  describe(`${name}, memory by promises`, () =>
+    tests((settings) => asynchronous(new MemoryStore(settings))));
+  describe(`${name}, Redis`, { skip }, () => {
+    let server;
+    const clients = [];
+    let count = 0;
+    const prefix = () => `test-${count++}:`;
+    before(async () => {
+      server = await RedisServer.start();
+      clients.push(await createClient({ url: server.url }).connect(), new Redis(server.url));
+    });
+    after(async () => {
+      clients[0]?.destroy();
+      clients[1]?.disconnect();
+      await server?.stop();
+    });
+    describe('by node-redis', () =>
+      tests((settings) => new RedisStore(clients[0], { prefix: prefix(), ...settings })));
+    describe('by ioredis', () =>
+      tests((settings) => new RedisStore(clients[1], { prefix: prefix(), ...settings })));
+  });
+}
