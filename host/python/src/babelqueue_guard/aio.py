@@ -13,7 +13,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 from ._decider import OPEN, Decider, run, settled
 from .delivery import AsyncDelivery, BaseDelivery, _current
 from .errors import Error
-from .guard import _LARGEST_MAX_BODY, MAX_BODY, not_run
+from .guard import LARGEST_MAX_BODY, MARK_MISSING, MAX_BODY, not_run
 from .renewal import AsyncRenewal
 from .settings import whole
 from .store import AsyncStore, as_bool, as_claim, check_methods, method_of, unavailable
@@ -43,7 +43,7 @@ class AsyncGuard:
         self.store = store
         self._seen = store.seen
         self._claim = claim
-        self._decider = Decider(claim, whole("max_body", max_body, _LARGEST_MAX_BODY, "bytes"))
+        self._decider = Decider(claim, whole("max_body", max_body, LARGEST_MAX_BODY, "bytes"))
 
     async def process(
         self,
@@ -173,7 +173,11 @@ class AsyncGuard:
             result.settled = await self.settle(decision, "succeeded")
         except Error as error:
             result.mark_error = error
-            log.error("message %r was handled, but its mark is missing: %s", decision.id, error)
+            log.error(MARK_MISSING, decision.id, error)
+        except asyncio.CancelledError as cancelled:
+            if cancelled.__cause__ is not None:
+                log.error(MARK_MISSING, decision.id, cancelled.__cause__)
+            raise
         return result
 
     async def _failed(self, decision: Decision) -> None:
@@ -237,8 +241,8 @@ async def _to_its_end(
     An event loop that shuts down cancels every task, this one's too: what was cut short
     so is started again, which is harmless for a store's writes.
 
-    Raises the cancellation itself when too much time has passed since; what was begun
-    goes on.
+    Raises the cancellation itself where the operation failed, its cause, and when too
+    much time has passed since; what was begun goes on then.
     """
     loop = asyncio.get_running_loop()
     future = asyncio.ensure_future(awaitable)
@@ -254,6 +258,9 @@ async def _to_its_end(
         if future.cancelled() and cancelled is not None and loop.time() < deadline:
             future = asyncio.ensure_future(again())
         elif future.done():
+            error = None if future.cancelled() else future.exception()
+            if cancelled is not None and error is not None:
+                raise cancelled from error
             return future.result(), cancelled
         elif cancelled is not None and loop.time() >= deadline:
             _outlasting.add(future)

@@ -27,7 +27,7 @@ log = logging.getLogger(__package__)
 
 #: 16 MiB.
 MAX_BODY = 16 * 1024 * 1024
-_LARGEST_MAX_BODY = 1024 * 1024 * 1024
+LARGEST_MAX_BODY = 1024 * 1024 * 1024
 
 #: How long a caller that was interrupted waits for a mark that is being set.
 _SETTLING_S = 10
@@ -35,6 +35,7 @@ _SETTLING_S = 10
 #: A named tuple's own constructor takes twice as long.
 _new = tuple.__new__
 
+MARK_MISSING = "message %r was handled, but its mark is missing: %s"
 NEEDS_ASYNC = "{}.{} is asynchronous: such a store needs an AsyncGuard"
 
 
@@ -60,7 +61,7 @@ class Guard:
         self.store = store
         self._seen = store.seen
         self._claim = claim
-        self._decider = Decider(claim, whole("max_body", max_body, _LARGEST_MAX_BODY, "bytes"))
+        self._decider = Decider(claim, whole("max_body", max_body, LARGEST_MAX_BODY, "bytes"))
         self._small = self._decider.small
         self._decide_small = self._decider.decide_small
         self._renewals = Renewals(self._renew)
@@ -231,7 +232,7 @@ class Guard:
             result.settled = self.settle(decision, "succeeded")
         except Error as error:
             result.mark_error = error
-            log.error("message %r was handled, but its mark is missing: %s", decision.id, error)
+            log.error(MARK_MISSING, decision.id, error)
         return result
 
     def _failed(self, decision: Decision, held: Held | None) -> None:
