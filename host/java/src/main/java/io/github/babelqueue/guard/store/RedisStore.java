@@ -412,6 +412,8 @@ public final class RedisStore implements Store, Claims, Marker, AutoCloseable {
         .hostAndPort(JedisURIHelper.getHostAndPort(uri))
         .clientConfig(
             DefaultJedisClientConfig.builder()
+                // Chosen rather than negotiated, for which the client would connect right here.
+                .resp2()
                 .connectionTimeoutMillis(2_000)
                 .socketTimeoutMillis(5_000)
                 .user(JedisURIHelper.getUser(uri))
