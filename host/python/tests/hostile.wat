@@ -1,0 +1,43 @@
+;; A core module that breaks in every way there is, by the length of what it is given.
+(module
+  (import "babelqueue:guard/store@0.1.0" "seen" (func $seen (param i32 i32 i32)))
+  (memory (export "memory") 1)
+  (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
+    ;; 100: all the memory there is, and then a store past its end.
+    (if (i32.eq (local.get 3) (i32.const 100))
+      (then
+        (loop $more (br_if $more (i32.ne (memory.grow (i32.const 1)) (i32.const -1))))
+        (i32.store (i32.const -4) (i32.const 1))))
+    (i32.const 1024))
+  (func $overflow (param i32) (result i32)
+    (i32.add (i32.const 1) (call $overflow (i32.add (local.get 0) (i32.const 1)))))
+  (func (export "babelqueue:guard/guard@0.1.0#decide") (param i32 i32) (result i32)
+    (if (i32.eq (local.get 1) (i32.const 101)) (then (unreachable)))
+    (if (i32.eq (local.get 1) (i32.const 102))
+      (then (return (call $overflow (i32.const 0)))))
+    (if (i32.eq (local.get 1) (i32.const 103))
+      (then (return (i32.div_u (i32.const 1) (i32.const 0)))))
+    ;; 104: two questions in one call. 105: an id longer than there are.
+    (if (i32.eq (local.get 1) (i32.const 104))
+      (then (call $seen (i32.const 0) (i32.const 1) (i32.const 64))
+            (call $seen (i32.const 0) (i32.const 1) (i32.const 64))))
+    (if (i32.eq (local.get 1) (i32.const 105))
+      (then (call $seen (i32.const 0) (i32.const 2049) (i32.const 64))))
+    ;; 106: a string beyond the memory's end.
+    (if (i32.eq (local.get 1) (i32.const 106))
+      (then (call $seen (i32.const -2) (i32.const 8) (i32.const 64))))
+    ;; Anything else: a result of zeros, which is a run, open, malformed.
+    (i32.const 2048))
+  (func (export "babelqueue:guard/guard@0.1.0#decide-id") (param i32 i32) (result i32)
+    (unreachable))
+  (func (export "babelqueue:guard/guard@0.1.0#settle")
+    (param i32 i32 i32 i32 i32 i64 i32) (result i32) (i32.const 2048))
+  (func (export "babelqueue:guard/guard@0.1.0#renew")
+    (param i32 i32 i32 i32 i32 i64) (result i32) (i32.const 2048))
+  (func (export "babelqueue:guard/guard@0.1.0#forget") (param i32 i32) (result i32)
+    (unreachable))
+  (func (export "cabi_post_babelqueue:guard/guard@0.1.0#decide") (param i32))
+  (func (export "cabi_post_babelqueue:guard/guard@0.1.0#decide-id") (param i32))
+  (func (export "cabi_post_babelqueue:guard/guard@0.1.0#settle") (param i32))
+  (func (export "cabi_post_babelqueue:guard/guard@0.1.0#renew") (param i32))
+  (func (export "cabi_post_babelqueue:guard/guard@0.1.0#forget") (param i32)))
