@@ -221,6 +221,7 @@ export class Instance {
   #reallocate(start: number, size: number, wanted: number): number {
     const moved = this.#realloc(start, size, 1, wanted) >>> 0;
     this.#refresh();
+    if (moved + wanted > this.#bytes.length) throw new RangeError('no such place in the memory');
     return moved;
   }
 

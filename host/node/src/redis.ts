@@ -33,6 +33,8 @@ export interface RedisStoreOptions {
   timeoutMs?: number | undefined;
 }
 
+const NAME = /^[a-z0-9_]{1,24}$/;
+
 /** What a key stands for. */
 type Kind = 'idemp' | 'lease' | 'once';
 
@@ -58,18 +60,19 @@ export class RedisStore implements ClaimingStore, MarkingStore {
    *   caller's to configure and to close.
    */
   constructor(client: RedisClient, options: RedisStoreOptions = {}) {
-    const { prefix = 'bq:', consumer, retentionMs = RETENTION_MS } = options;
+    const { prefix = 'bq:', consumer, timeoutMs = 5000 } = options;
+    const { retentionMs = RETENTION_MS, leaseMs = LEASE_MS } = options;
     if (typeof prefix !== 'string' || !prefix.isWellFormed()) {
       throw new TypeError(`prefix must be well-formed text, not ${describe(prefix)}`);
     }
-    if (consumer !== undefined && !/^[a-z0-9_]{1,24}$/.test(consumer)) {
+    if (consumer !== undefined && !(typeof consumer === 'string' && NAME.test(consumer))) {
       throw new RangeError(`consumer must be 1 to 24 of a-z, 0-9 and _, not ${describe(consumer)}`);
     }
     const kept = retention(retentionMs);
     this.#before = (kind) => `${prefix}${kind}${consumer === undefined ? '' : `@${consumer}`}:`;
     this.#expiry = kept === 'forever' ? [] : ['PX', String(kept)];
-    this.#leaseMs = duration('leaseMs', options.leaseMs ?? LEASE_MS);
-    this.#timeoutMs = duration('timeoutMs', options.timeoutMs ?? 5000, LONGEST_TIMER_MS);
+    this.#leaseMs = duration('leaseMs', leaseMs);
+    this.#timeoutMs = duration('timeoutMs', timeoutMs, LONGEST_TIMER_MS);
     this.#connection = connectionOf(client);
   }
 

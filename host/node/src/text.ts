@@ -7,15 +7,17 @@ export const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }
 /** UTF-8 takes at most this many bytes for a UTF-16 unit. */
 export const MOST_BYTES = 3;
 
-/** How many bytes of UTF-8 a well-formed text takes; only whether that is over the limit, if it is. */
+/**
+ * How many bytes a text takes, unpaired surrogates as `illFormedToBytes` has
+ * them. Counted only where its length does not tell whether that is over the limit.
+ */
 export function utf8Length(text: string, limit: number): number {
   if (text.length > limit || text.length * MOST_BYTES <= limit) return text.length;
-  let bytes = text.length;
+  let bytes = 0;
   for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    if (unit >= 0x80) bytes += 1;
-    // Each half of a surrogate pair stands for two of its four bytes.
-    if (unit >= 0x800 && (unit < 0xd800 || unit > 0xdfff)) bytes += 1;
+    const point = text.codePointAt(i)!;
+    bytes += point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+    if (point > 0xffff) i += 1;
   }
   return bytes;
 }

@@ -17,8 +17,8 @@ export function asynchronous(store) {
 }
 
 /**
- * Describes the same tests for every store. `open(settings)` makes one that
- * holds nothing yet; stores opened with one `prefix` share their keys.
+ * Describes the same tests for every store; `open(settings)` makes one that holds
+ * nothing yet.
  */
 export function forEveryStore(name, tests) {
   describe(`${name}, memory`, () => tests((settings) => new MemoryStore(settings)));
@@ -27,20 +27,24 @@ export function forEveryStore(name, tests) {
   describe(`${name}, Redis`, { skip }, () => {
     let server;
     const clients = [];
-    let count = 0;
-    const prefix = () => `test-${count++}:`;
+    const stores = [];
+    const open = (client, settings) => {
+      const prefix = `test-${stores.length}:`;
+      const store = new RedisStore(client, { prefix, ...settings });
+      stores.push(store);
+      return store;
+    };
     before(async () => {
       server = await RedisServer.start();
       clients.push(await createClient({ url: server.url }).connect(), new Redis(server.url));
     });
     after(async () => {
+      for (const store of stores) store.close();
       clients[0]?.destroy();
       clients[1]?.disconnect();
       await server?.stop();
     });
-    describe('by node-redis', () =>
-      tests((settings) => new RedisStore(clients[0], { prefix: prefix(), ...settings })));
-    describe('by ioredis', () =>
-      tests((settings) => new RedisStore(clients[1], { prefix: prefix(), ...settings })));
+    describe('by node-redis', () => tests((settings) => open(clients[0], settings)));
+    describe('by ioredis', () => tests((settings) => open(clients[1], settings)));
   });
 }

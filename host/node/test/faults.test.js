@@ -1,0 +1,146 @@
+// The component fails, the stack runs out, and nothing is left behind.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { Guard, GuardError, MemoryStore } from 'babelqueue-guard';
+import { Component } from '../dist/component.js';
+
+const FULL = process.env.BQ_GUARD_FULL === 'true';
+const envelope = (id, size = 0) => JSON.stringify({ data: 'x'.repeat(size), meta: { id } });
+
+/** A module that exports `memory`, `cabi_realloc` and `decide`, the latter two with these bodies. */
+function moduleOf(realloc, decide) {
+  const name = (text) => [text.length, ...Buffer.from(text)];
+  const section = (id, ...items) => [id, items.flat().length + 1, items.length, ...items.flat()];
+  const code = (body) => [body.length + 2, 0, ...body, 0x0b];
+  const i32 = 0x7f;
+  return new WebAssembly.Module(
+    Uint8Array.from([
+      ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+      ...section(1, [0x60, 4, i32, i32, i32, i32, 1, i32], [0x60, 2, i32, i32, 1, i32]),
+      ...section(3, [0], [1]),
+      ...section(5, [1, 1, 1]),
+      ...section(
+        7,
+        [...name('memory'), 2, 0],
+        [...name('cabi_realloc'), 0, 0],
+        [...name('babelqueue:guard/guard@0.1.0#decide'), 0, 1],
+        [...name('cabi_post_babelqueue:guard/guard@0.1.0#decide'), 0, 1],
+      ),
+      ...section(10, code(realloc), code(decide)),
+    ]),
+  );
+}
+
+describe('a component that', () => {
+  const UNREACHABLE = [0x00];
+  const ZERO = [0x41, 0];
+  const RECURSE = [0x41, 0, 0x41, 0, 0x10, 1];
+  const LOOP_OUT_OF_BOUNDS = [0x41, 0x7f, 0x28, 2, 0];
+  const FAR = [0x41, 0x80, 0x80, 0x80, 0x80, 0x04];
+  for (const [what, realloc, decide] of [
+    ['traps', ZERO, UNREACHABLE],
+    ['traps while it allocates', UNREACHABLE, ZERO],
+    ['overflows the stack', ZERO, RECURSE],
+    ['reads out of bounds', ZERO, LOOP_OUT_OF_BOUNDS],
+    ['gives a place out of its memory', FAR, ZERO],
+    ['gives a result out of its memory', ZERO, FAR],
+  ]) {
+    test(`${what} is an error of the guard`, () => {
+      const component = new Component(moduleOf(realloc, decide));
+      for (let times = 0; times < 3; times++) {
+        for (const body of [envelope('a'), Buffer.from(envelope('a'))]) {
+          assert.throws(() => component.decide(body, false), GuardError);
+        }
+      }
+    });
+  }
+});
+
+test('where the stack runs out, it is the guard’s error, and the next delivery is decided', async () => {
+  const guard = new Guard(new MemoryStore());
+  let deepest;
+  const dive = () => {
+    const decided = guard.process(envelope('deep'), () => 1);
+    decided.catch(() => undefined);
+    deepest ??= decided;
+    dive();
+  };
+  assert.throws(dive, RangeError);
+  await deepest;
+  for (let i = 0; i < 100; i++) {
+    assert.equal(
+      (await guard.process(envelope(`id-${i}`), (context) => context.id)).value,
+      `id-${i}`,
+    );
+  }
+});
+
+test('a nesting that is as deep as a body allows does no harm', async () => {
+  const guard = new Guard(new MemoryStore());
+  const depth = 8_000_000;
+  const body = `{"x":${'['.repeat(depth)}${']'.repeat(depth)},"meta":{"id":"deep"}}`;
+  assert.equal((await guard.process(body, () => 1)).id, 'deep');
+  assert.equal((await guard.process('['.repeat(depth), () => 1)).failOpen, 'malformed');
+});
+
+test('a large body leaves no large memory behind', async () => {
+  const guard = new Guard(new MemoryStore());
+  const grown = async (count, size) => {
+    globalThis.gc?.();
+    const before = process.memoryUsage();
+    for (let i = 0; i < count; i++) await guard.process(envelope(`large-${i}`, size), () => 1);
+    globalThis.gc?.();
+    const { arrayBuffers, external } = process.memoryUsage();
+    return Math.max(arrayBuffers - before.arrayBuffers, external - before.external);
+  };
+  await grown(2, 15 << 20);
+  assert((await grown(8, 15 << 20)) < 100 << 20);
+});
+
+for (const claim of [false, true]) {
+  test(`a great many deliveries leave nothing behind, ${claim ? 'claiming' : 'plain'}`, async () => {
+    const guard = new Guard(new MemoryStore({ maxEntries: 100 }), { claim });
+    const failure = new Error('failed');
+    const run = async (count) => {
+      for (let i = 0; i < count; i++) {
+        const id = `id-${Math.floor(i / 2)}`;
+        const outcome = await guard
+          .process(envelope(id, i % 50), () => {
+            if (i % 10 === 8) throw failure;
+          })
+          .catch((error) => error);
+        if (i % 10 === 8) assert.equal(outcome, failure);
+        else assert.equal(outcome.status, i % 2 === 0 || i % 10 === 9 ? 'ran' : 'skipped');
+      }
+      globalThis.gc?.();
+      return process.memoryUsage();
+    };
+    const before = await run(20_000);
+    const after = await run(FULL ? 1_000_000 : 100_000);
+    assert(after.heapUsed - before.heapUsed < 20 << 20);
+    assert(after.arrayBuffers - before.arrayBuffers < 1 << 20);
+  });
+}
+
+test('threads have guards of their own', async () => {
+  const source = `
+    const { parentPort, workerData } = require('node:worker_threads');
+    import('babelqueue-guard').then(async ({ Guard, MemoryStore }) => {
+      const guard = new Guard(new MemoryStore(), { claim: true });
+      let right = 0;
+      for (let i = 0; i < 5000; i++) {
+        const id = workerData + '-' + i;
+        const result = await guard.process(JSON.stringify({ meta: { id } }), (context) => context.id);
+        right += Number(result.value === id && result.id === id);
+      }
+      parentPort.postMessage(right);
+    });`;
+  const rights = await Promise.all(
+    Array.from({ length: 4 }, (_, i) => {
+      const worker = new Worker(source, { eval: true, workerData: `thread-${i}` });
+      return new Promise((resolve, reject) => worker.on('message', resolve).on('error', reject));
+    }),
+  );
+  assert.deepEqual(rights, [5000, 5000, 5000, 5000]);
+});
