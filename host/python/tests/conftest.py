@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
+
+from babelqueue_guard.redis import AsyncRedisStore, RedisStore
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 CASES = REPOSITORY / "tests" / "cases"
@@ -30,6 +34,16 @@ def eventually(holds: Callable[[], object], within: float = 10) -> None:
         time.sleep(0.005)
 
 
+def free_port() -> int:
+    """A port that nobody listens on, and to which a cluster's node can add ten thousand."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+        if port < 55_000:
+            return port
+
+
 _SETTINGS = ("--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
 
 
@@ -37,22 +51,21 @@ class RedisServer:
     """A redis-server of this test run, on a port of its own, with nothing on disk."""
 
     def __init__(self) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.start()
 
     @property
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
 
-    def start(self, *settings: str) -> None:
+    def start(self, *settings: str, ready: bool = True) -> None:
         self.process = subprocess.Popen(
             ["redis-server", "--port", str(self.port), *_SETTINGS, *settings],
             stdout=subprocess.DEVNULL,
         )
         self.client = redis.Redis(port=self.port)
-        eventually(self._answers)
+        if ready:
+            eventually(self._answers)
 
     def _answers(self) -> bool:
         assert self.process.poll() is None, "redis-server has ended"
@@ -102,3 +115,48 @@ def own_redis() -> Iterator[RedisServer]:
     yield server
     server.resume()
     server.stop()
+
+
+Open = Callable[..., Any]
+
+
+class Blocking:
+    """An asynchronous store as a plain one, so that one test is for both."""
+
+    def __init__(self, store: AsyncRedisStore) -> None:
+        self.store = store
+        self.loop = asyncio.new_event_loop()
+
+    def __getattr__(self, name: str) -> Any:
+        method: Callable[..., Awaitable[Any]] = getattr(self.store, name)
+
+        async def call(*arguments: str) -> Any:
+            # The loop stood still since the last call: what has ended meanwhile, such as
+            # a connection, is noticed as it would have been.
+            await asyncio.sleep(0.001)
+            await asyncio.sleep(0)
+            return await method(*arguments)
+
+        return lambda *arguments: self.loop.run_until_complete(call(*arguments))
+
+    def close(self) -> None:
+        self.loop.run_until_complete(self.store.aclose())
+        self.loop.close()
+
+
+@pytest.fixture(params=["redis", "redis.asyncio"])
+def open_store(request: pytest.FixtureRequest) -> Iterator[Open]:
+    opened: list[Any] = []
+
+    def open_one(url: str, **settings: Any) -> Any:
+        store: Any
+        if request.param == "redis":
+            store = RedisStore.from_url(url, **settings)
+        else:
+            store = Blocking(AsyncRedisStore.from_url(url, **settings))
+        opened.append(store)
+        return store
+
+    yield open_one
+    for store in opened:
+        store.close()

@@ -24,6 +24,10 @@ T = TypeVar("T")
 CONNECT_TIMEOUT_S = 2.0
 RESPONSE_TIMEOUT_S = 5.0
 
+#: With RESP3, where notifications may come at any time, redis-py does not look whether a
+#: connection has ended before it uses it; and a step is sent once.
+_SETTINGS = {"protocol": 2}
+
 #: How long a claim that came to nothing is given to hand back what it may have taken.
 _GIVE_BACK_S = 2.0
 
@@ -75,6 +79,7 @@ class RedisStore:
             socket_timeout=RESPONSE_TIMEOUT_S,
             # The store sends once more by itself, where that is right.
             retry=redis.retry.Retry(NoBackoff(), 0),
+            **_SETTINGS,
         )
         return cls(client, **settings)
 
@@ -225,6 +230,7 @@ class AsyncRedisStore:
             socket_connect_timeout=CONNECT_TIMEOUT_S,
             socket_timeout=RESPONSE_TIMEOUT_S,
             retry=redis.asyncio.retry.Retry(NoBackoff(), 0),
+            **_SETTINGS,
         )
         return cls(client, **settings)
 
