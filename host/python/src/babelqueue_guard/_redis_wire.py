@@ -24,8 +24,7 @@ Command: TypeAlias = "tuple[Any, ...]"
 #: not be text.
 RAW: dict[str, Any] = {NEVER_DECODE: True}
 
-#: No reply came: the command may have been carried out or not.
-UNANSWERED = (exceptions.ConnectionError, exceptions.TimeoutError, OSError)
+_UNREACHED = (exceptions.ConnectionError, exceptions.TimeoutError, OSError)
 
 #: Refusals that pass by themselves, by the first word of the server's reply.
 _PASSING = frozenset(
@@ -156,6 +155,13 @@ def claimed(
     return Claimed(Busy(max(1, left)), ours)
 
 
+def unanswered(error: Exception) -> bool:
+    """Whether no reply came: the command may have been carried out or not."""
+    # redis-py derives some of the server's refusals from its ConnectionError.
+    refused = isinstance(error, (exceptions.BusyLoadingError, *_REFUSED_TYPES))
+    return isinstance(error, _UNREACHED) and not refused
+
+
 def failure(command: Command, error: Exception) -> StoreError:
     """A client's exception as one of ours."""
     if isinstance(error, StoreError):
@@ -169,7 +175,7 @@ def failure(command: Command, error: Exception) -> StoreError:
 def _passes(error: Exception) -> bool:
     if isinstance(error, _REFUSED_TYPES):
         return False
-    if isinstance(error, (*UNANSWERED, *_PASSING_TYPES)):
+    if isinstance(error, (*_UNREACHED, *_PASSING_TYPES)):
         return True
     if isinstance(error, exceptions.ResponseError):
         words = str(error).split(maxsplit=1)

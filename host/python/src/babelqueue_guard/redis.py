@@ -14,7 +14,7 @@ import redis.asyncio
 from redis.backoff import NoBackoff
 
 from . import settings
-from ._redis_wire import RAW, UNANSWERED, Command, Wire, claimed, failure, new_token
+from ._redis_wire import RAW, Command, Wire, claimed, failure, new_token, unanswered
 from .errors import StoreError
 from .types import ClaimOutcome, Lease
 
@@ -158,7 +158,9 @@ class RedisStore:
         try:
             try:
                 return self._client.execute_command(*command, **RAW)
-            except UNANSWERED:
+            except Exception as error:
+                if not unanswered(error):
+                    raise
                 return self._client.execute_command(*command, **RAW)
         except Exception as error:
             raise self._failure(command, error) from error
@@ -167,7 +169,9 @@ class RedisStore:
         try:
             try:
                 return self._pipeline_once(commands)
-            except UNANSWERED:
+            except Exception as error:
+                if not unanswered(error):
+                    raise
                 return self._pipeline_once(commands)
         except Exception as error:
             raise self._failure(commands[0], error) from error
@@ -309,7 +313,9 @@ class AsyncRedisStore:
         try:
             try:
                 return await self._client.execute_command(*command, **RAW)
-            except UNANSWERED:
+            except Exception as error:
+                if not unanswered(error):
+                    raise
                 return await self._client.execute_command(*command, **RAW)
         except Exception as error:
             raise await self._failure(command, error) from error
@@ -318,7 +324,9 @@ class AsyncRedisStore:
         try:
             try:
                 return await self._pipeline_once(commands)
-            except UNANSWERED:
+            except Exception as error:
+                if not unanswered(error):
+                    raise
                 return await self._pipeline_once(commands)
         except Exception as error:
             raise await self._failure(commands[0], error) from error
