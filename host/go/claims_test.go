@@ -177,6 +177,50 @@ type senseless struct{ guard.ClaimStore }
 
 func (senseless) Claim(context.Context, string) (guard.Claim, error) { return guard.Claim{}, nil }
 
+func TestAClaimThatTheGuardCannotTakeInIsGivenBack(t *testing.T) {
+	store, h := hugeTokens{newSpy(t)}, &handler{}
+	g := newGuard(t, store, guard.WithClaims(), guard.WithMaxBody(100))
+	result, err := g.Process(background, body("a"), h.handle)
+	if !errors.Is(err, guard.ErrGuard) || h.calls != 0 || result != (guard.Result{}) {
+		t.Errorf("got %+v, %v", result, err)
+	}
+	if asked := store.asked(); asked != "claim a, release a" {
+		t.Errorf("asked %s", asked)
+	}
+}
+
+// hugeTokens makes tokens that the guest's memory cannot hold.
+type hugeTokens struct{ *spy }
+
+func (s hugeTokens) Claim(ctx context.Context, id string) (guard.Claim, error) {
+	claim, err := s.spy.Claim(ctx, id)
+	claim.Token = strings.Repeat("x", 4<<20)
+	return claim, err
+}
+
+func TestManyHandlersAreInFlightAtOnce(t *testing.T) {
+	both(t, func(t *testing.T, options ...guard.Option) {
+		g := newGuard(t, newSpy(t), options...)
+		const count = 2000
+		var entered, group sync.WaitGroup
+		entered.Add(count)
+		for number := range count {
+			group.Go(func() {
+				id := fmt.Sprint(number)
+				result, err := g.Process(background, body(id), func(context.Context, *guard.Run) error {
+					entered.Done()
+					entered.Wait() // until all are in their handlers
+					return nil
+				})
+				if err != nil || result.ID != id || !result.Marked {
+					t.Errorf("%s: %+v, %v", id, result, err)
+				}
+			})
+		}
+		group.Wait()
+	})
+}
+
 func TestAStepRunsOnceForAnIDAndAlwaysWithoutOne(t *testing.T) {
 	both(t, func(t *testing.T, options ...guard.Option) {
 		store := newSpy(t)

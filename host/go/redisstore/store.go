@@ -38,8 +38,8 @@ var (
 // New makes a store over a client that stays the caller's. Nothing is sent.
 //
 // The client's timeouts bound every call; go-redis has some unless they are
-// switched off. A cluster's client must not read from replicas, which may not
-// have a mark yet.
+// switched off. A client must not cache replies, nor a cluster's client read
+// from replicas: neither may know of a mark yet.
 func New(client redis.UniversalClient, settings ...Option) (*Store, error) {
 	s := &Store{client: client}
 	if err := s.configure(settings); err != nil {
@@ -105,6 +105,10 @@ func (s *Store) configure(set []Option) error {
 	switch client := s.client.(type) {
 	case nil:
 		return errors.New("redisstore: the client is nil")
+	case *redis.Client:
+		if o := client.Options(); o.ClientSideCacheConfig != nil || o.ClientSideCache != nil {
+			return errors.New("redisstore: the client caches replies, so that a mark may be answered for that is gone: use one without ClientSideCache and ClientSideCacheConfig")
+		}
 	case *redis.ClusterClient:
 		s.apart = true
 		if o := client.Options(); o.ReadOnly || o.RouteByLatency || o.RouteRandomly {

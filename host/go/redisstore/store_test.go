@@ -248,6 +248,11 @@ func TestSettingsThatCannotBeAreRefusedByName(t *testing.T) {
 	if _, err := redisstore.New(nil); err == nil {
 		t.Error("a client that is nil was accepted")
 	}
+	caching := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ClientSideCacheConfig: &redis.ClientSideCacheConfig{}})
+	defer func() { _ = caching.Close() }()
+	if _, err := redisstore.New(caching); err == nil || !strings.Contains(err.Error(), "ClientSideCache") {
+		t.Errorf("a cache of the client's own: %v", err)
+	}
 	replicas := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, ReadOnly: true})
 	defer func() { _ = replicas.Close() }()
 	if _, err := redisstore.New(replicas); err == nil || !strings.Contains(err.Error(), "ReadOnly") {

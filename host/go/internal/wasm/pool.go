@@ -10,6 +10,10 @@ import (
 // is not kept; making a new one costs less than having scanned that body.
 const largestIdle = 1 << 20
 
+// A call holds its instance for microseconds and never waits, so that more than
+// a few for each processor are never of use at once.
+var mostIdle = 2 * runtime.GOMAXPROCS(0)
+
 // pool holds the instances that no call is using. It is not a sync.Pool: what
 // that drops stays in wazero's list of modules for ever.
 type pool struct {
@@ -35,9 +39,7 @@ func (m *Module) acquire() (*instance, error) {
 func (m *Module) release(used *instance) {
 	if !used.broken && used.memory.Size() <= largestIdle {
 		m.pool.mutex.Lock()
-		// A call holds its instance for microseconds and never waits, so that
-		// more than a few for each processor are never of use at once.
-		keep := len(m.pool.idle) < 2*runtime.GOMAXPROCS(0)
+		keep := len(m.pool.idle) < mostIdle
 		if keep {
 			m.pool.idle = append(m.pool.idle, used)
 		}
