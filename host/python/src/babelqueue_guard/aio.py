@@ -45,13 +45,31 @@ class AsyncGuard:
         self._claim = claim
         self._decider = Decider(claim, whole("max_body", max_body, LARGEST_MAX_BODY, "bytes"))
 
+    @overload
     async def process(
         self,
         body: Body,
-        handler: Callable[[AsyncDelivery], Awaitable[T] | T],
+        handler: Callable[[AsyncDelivery], Awaitable[T]],
         *,
         headers: Mapping[str, Any] | None = None,
-    ) -> Result[T]:
+    ) -> Result[T]: ...
+
+    @overload
+    async def process(
+        self,
+        body: Body,
+        handler: Callable[[AsyncDelivery], T],
+        *,
+        headers: Mapping[str, Any] | None = None,
+    ) -> Result[T]: ...
+
+    async def process(
+        self,
+        body: Body,
+        handler: Callable[[AsyncDelivery], Any],
+        *,
+        headers: Mapping[str, Any] | None = None,
+    ) -> Result[Any]:
         """As :meth:`Guard.process`; the handler may be ``async`` or plain.
 
         If the task is cancelled while the handler runs, that is the handler's failure.
@@ -66,7 +84,7 @@ class AsyncGuard:
         renewal = decision.lease and AsyncRenewal(self._renew, delivery, decision.lease, began)
         try:
             returned = handler(delivery)
-            value: T = await returned if inspect.isawaitable(returned) else returned
+            value = await returned if inspect.isawaitable(returned) else returned
         except BaseException:
             if renewal is not None:
                 renewal.stop()
@@ -258,9 +276,9 @@ async def _to_its_end(
         if future.cancelled() and cancelled is not None and loop.time() < deadline:
             future = asyncio.ensure_future(again())
         elif future.done():
-            error = None if future.cancelled() else future.exception()
-            if cancelled is not None and error is not None:
-                raise cancelled from error
+            failed = None if future.cancelled() else future.exception()
+            if cancelled is not None and failed is not None:
+                raise cancelled from failed
             return future.result(), cancelled
         elif cancelled is not None and loop.time() >= deadline:
             _outlasting.add(future)

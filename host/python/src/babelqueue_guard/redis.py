@@ -26,7 +26,7 @@ RESPONSE_TIMEOUT_S = 5.0
 
 #: With RESP3, where notifications may come at any time, redis-py does not look whether a
 #: connection has ended before it uses it; and a step is sent once.
-_SETTINGS = {"protocol": 2}
+_PROTOCOL = 2
 
 #: How long a claim that came to nothing is given to hand back what it may have taken.
 _GIVE_BACK_S = 2.0
@@ -79,7 +79,7 @@ class RedisStore:
             socket_timeout=RESPONSE_TIMEOUT_S,
             # The store sends once more by itself, where that is right.
             retry=redis.retry.Retry(NoBackoff(), 0),
-            **_SETTINGS,
+            protocol=_PROTOCOL,
         )
         return cls(client, **settings)
 
@@ -234,7 +234,7 @@ class AsyncRedisStore:
             socket_connect_timeout=CONNECT_TIMEOUT_S,
             socket_timeout=RESPONSE_TIMEOUT_S,
             retry=redis.asyncio.retry.Retry(NoBackoff(), 0),
-            **_SETTINGS,
+            protocol=_PROTOCOL,
         )
         return cls(client, **settings)
 
