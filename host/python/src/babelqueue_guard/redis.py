@@ -9,9 +9,15 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
-import redis
-import redis.asyncio
-from redis.backoff import NoBackoff
+try:
+    import redis
+    import redis.asyncio
+    from redis.backoff import NoBackoff
+except ModuleNotFoundError as missing:
+    raise ModuleNotFoundError(
+        "the stores on Redis need redis-py: pip install 'babelqueue-guard[redis]'",
+        name=missing.name,
+    ) from missing
 
 from . import settings
 from ._redis_wire import RAW, Command, Wire, claimed, failure, new_token, unanswered
