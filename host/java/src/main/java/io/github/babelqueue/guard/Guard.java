@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CancellationException;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.function.BiFunction;
 import java.util.function.Supplier;
@@ -262,7 +263,24 @@ public final class Guard implements AutoCloseable {
     if (answer.equals(question.kind().supposed)) {
       return supposed.value();
     }
-    return in.call(instance -> again.apply(instance, answer)).value();
+    try {
+      return in.call(instance -> again.apply(instance, answer)).value();
+    } catch (RuntimeException | Error failure) {
+      giveBack(question, answer);
+      throw failure;
+    }
+  }
+
+  /** A claim that the component could not take in would else be held until it lapses. */
+  private void giveBack(Question claim, Answer answer) {
+    if (answer instanceof Answer.Claimed claimed
+        && claimed.outcome() instanceof ClaimOutcome.Won won) {
+      try {
+        answers.to(new Question(Question.Kind.RELEASE, claim.id(), won.token()));
+      } catch (GuardException failure) {
+        LOG.log(System.Logger.Level.WARNING, "a lease was not given back", failure);
+      }
+    }
   }
 
   // ---- leases and settling
@@ -272,10 +290,14 @@ public final class Guard implements AutoCloseable {
     if (!(ticket instanceof Ticket.Leased leased)) {
       return null;
     }
-    return new Renewal(
-        renewals,
-        leased.lengthMillis(),
-        () -> drive(component, (instance, answer) -> instance.renew(answer, ticket)));
+    try {
+      return new Renewal(
+          renewals,
+          leased.lengthMillis(),
+          () -> drive(component, (instance, answer) -> instance.renew(answer, ticket)));
+    } catch (RejectedExecutionException closedMeanwhile) {
+      throw new IllegalStateException("the guard is closed", closedMeanwhile);
+    }
   }
 
   private Settled settle(Ticket ticket, boolean succeeded) {

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.github.babelqueue.guard.Component.World;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -33,6 +34,31 @@ class TrapTest {
         assertTrue(ran.marked());
       }
       assertTrue(guard.idlePages() <= 3, "one instance is enough for one thread");
+    }
+  }
+
+  @Test
+  void aClaimThatTheComponentCannotTakeInIsGivenBack() {
+    var released = new AtomicReference<String>();
+    String token = "x".repeat(1 << 20);
+    var store =
+        new Faults() {
+          @Override
+          public ClaimOutcome claim(String id) {
+            return new ClaimOutcome.Won(token, 60_000);
+          }
+
+          @Override
+          public Hold release(String id, String owner) {
+            assertEquals(token, owner);
+            released.set(id);
+            return Hold.HELD;
+          }
+        };
+    try (Guard guard = Guard.claiming(store, 1000)) {
+      assertThrows(UndecidedException.class, () -> guard.process(envelope("A"), handler));
+      assertEquals("A", released.get());
+      assertEquals(0, effects.get());
     }
   }
 

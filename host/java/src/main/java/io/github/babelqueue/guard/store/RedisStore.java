@@ -10,25 +10,16 @@ import io.github.babelqueue.guard.StoreRejectedException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
-import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Objects;
-import java.util.function.Function;
-import java.util.function.Supplier;
-import redis.clients.jedis.AbstractPipeline;
-import redis.clients.jedis.ConnectionPoolConfig;
-import redis.clients.jedis.DefaultJedisClientConfig;
-import redis.clients.jedis.RedisClient;
 import redis.clients.jedis.Response;
-import redis.clients.jedis.SslOptions;
 import redis.clients.jedis.UnifiedJedis;
 import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.exceptions.JedisDataException;
 import redis.clients.jedis.params.SetParams;
-import redis.clients.jedis.util.JedisURIHelper;
 
 /**
  * Marks, leases and steps in Redis 6.2 or later, or any Valkey, over Jedis.
@@ -46,8 +37,8 @@ public final class RedisStore implements Store, Claims, Marker, AutoCloseable {
   private static final byte[] RENEW = script("renew.lua");
   private static final byte[] RELEASE = script("release.lua");
 
+  private final RedisConnections connections;
   private final UnifiedJedis client;
-  private final boolean ownsClient;
   private final RedisKeys keys;
 
   /** Null for ever. */
@@ -60,8 +51,11 @@ public final class RedisStore implements Store, Claims, Marker, AutoCloseable {
     retentionMillis =
         builder.retention == null ? null : Durations.millis("retention", builder.retention);
     leaseMillis = Durations.millis("lease", builder.lease);
-    ownsClient = builder.client == null;
-    client = ownsClient ? connect(builder.uri) : builder.client;
+    connections =
+        builder.client == null
+            ? RedisConnections.open(builder.uri)
+            : RedisConnections.over(builder.client);
+    client = connections.client();
   }
 
   /**
@@ -77,7 +71,8 @@ public final class RedisStore implements Store, Claims, Marker, AutoCloseable {
 
   /**
    * A store over a client that is there already: a {@code RedisClient}, {@code RedisClusterClient}
-   * or any other that is safe for threads. Its timeouts are its own; the store does not close it.
+   * or any other that is safe for threads and caches no replies. Its timeouts are its own; the
+   * store does not close it.
    *
    * @param client the client
    * @return the store's settings
@@ -169,9 +164,7 @@ public final class RedisStore implements Store, Claims, Marker, AutoCloseable {
   /** Closes the client, unless it was given. */
   @Override
   public void close() {
-    if (ownsClient) {
-      client.close();
-    }
+    connections.close();
   }
 
   // ---- marks ------------------------------------------------------------------------------------
@@ -180,20 +173,20 @@ public final class RedisStore implements Store, Claims, Marker, AutoCloseable {
   public boolean seen(String id) {
     byte[] mark = keys.mark(id);
     // Not EXISTS, which would take a value of any other type for a mark.
-    return repeatable("GET", mark, () -> client.get(mark)) != null;
+    return connections.repeatable("GET", mark, () -> client.get(mark)) != null;
   }
 
   @Override
   public void remember(String id) {
     byte[] mark = keys.mark(id);
     // With GET, the server refuses to overwrite a value of another type.
-    repeatable("SET", mark, () -> client.setGet(mark, MARKED, withRetention()));
+    connections.repeatable("SET", mark, () -> client.setGet(mark, MARKED, withRetention()));
   }
 
   @Override
   public void forget(String id) {
     byte[] mark = keys.mark(id);
-    repeatable("GETDEL", mark, () -> client.getDel(mark));
+    connections.repeatable("GETDEL", mark, () -> client.getDel(mark));
   }
 
   private SetParams withRetention() {
@@ -230,7 +223,7 @@ public final class RedisStore implements Store, Claims, Marker, AutoCloseable {
     byte[] mark = keys.mark(id);
     byte[] owner = ascii(token);
     try {
-      return pipelined(
+      return connections.pipelined(
           lease,
           pipeline -> {
             // The lease is tried first and the mark looked for second, so that no mark set between
@@ -266,18 +259,19 @@ public final class RedisStore implements Store, Claims, Marker, AutoCloseable {
     byte[] lease = keys.lease(id);
     byte[] length = ascii(Long.toString(leaseMillis));
     return hold(
-        repeatable("renew", lease, () -> client.eval(RENEW, 1, lease, ascii(token), length)));
+        connections.repeatable(
+            "renew", lease, () -> client.eval(RENEW, 1, lease, ascii(token), length)));
   }
 
   @Override
   public Hold complete(String id, String token) {
     byte[] lease = keys.lease(id);
     byte[] mark = keys.mark(id);
-    return repeatable(
+    return connections.repeatable(
         "complete",
         mark,
         () ->
-            pipelined(
+            connections.pipelined(
                 mark,
                 pipeline -> {
                   Response<byte[]> marked = pipeline.setGet(mark, MARKED, withRetention());
@@ -297,7 +291,9 @@ public final class RedisStore implements Store, Claims, Marker, AutoCloseable {
   @Override
   public Hold release(String id, String token) {
     byte[] lease = keys.lease(id);
-    return hold(repeatable("release", lease, () -> client.eval(RELEASE, 1, lease, ascii(token))));
+    return hold(
+        connections.repeatable(
+            "release", lease, () -> client.eval(RELEASE, 1, lease, ascii(token))));
   }
 
   private void releaseQuietly(String id, String token) {
@@ -323,7 +319,9 @@ public final class RedisStore implements Store, Claims, Marker, AutoCloseable {
     byte[] key = keys.step(id, step);
     try {
       // Of a pipeline nothing is repeated by the client either, not even on a cluster.
-      String set = pipelined(key, pipeline -> pipeline.set(key, MARKED, withRetention().nx())::get);
+      String set =
+          connections.pipelined(
+              key, pipeline -> pipeline.set(key, MARKED, withRetention().nx())::get);
       if (set != null) {
         return true;
       }
@@ -331,99 +329,11 @@ public final class RedisStore implements Store, Claims, Marker, AutoCloseable {
       throw RedisErrors.classify("SET", key, failure);
     }
     // Something of another type is no mark of ours.
-    repeatable("GET", key, () -> client.get(key));
+    connections.repeatable("GET", key, () -> client.get(key));
     return false;
   }
 
-  // ---- sending ----------------------------------------------------------------------------------
-
-  /** Sends what does no harm when it is carried out twice. */
-  private <T> T repeatable(String command, byte[] key, Supplier<T> send) {
-    try {
-      try {
-        return send.get();
-      } catch (JedisConnectionException broken) {
-        dropIdleConnections();
-        if (RedisErrors.isCausedBy(broken, SocketTimeoutException.class)) {
-          throw broken;
-        }
-        return send.get();
-      }
-    } catch (RuntimeException failure) {
-      afterFailure(key, failure);
-      throw RedisErrors.classify(command, key, failure);
-    }
-  }
-
-  /** Sends commands in one round trip, and reads their replies when all are there. */
-  private <T> T pipelined(byte[] key, Function<AbstractPipeline, Supplier<T>> commands) {
-    try {
-      Supplier<T> replies;
-      try (AbstractPipeline pipeline = client.pipelined()) {
-        replies = commands.apply(pipeline);
-        pipeline.sync();
-      }
-      return replies.get();
-    } catch (RuntimeException failure) {
-      afterFailure(key, failure);
-      throw failure;
-    }
-  }
-
-  private void afterFailure(byte[] key, RuntimeException failure) {
-    if (failure instanceof JedisConnectionException || RedisErrors.isReply(failure, "READONLY")) {
-      // The other connections lead to the same server, which is gone, or no longer the primary.
-      dropIdleConnections();
-    } else if (RedisErrors.isReply(failure, "MOVED")) {
-      learnNewPlace(key);
-    } else if (RedisErrors.isCausedBy(failure, InterruptedException.class)) {
-      Thread.currentThread().interrupt();
-    }
-  }
-
-  private void dropIdleConnections() {
-    if (client instanceof RedisClient pooled) {
-      pooled.getPool().clear();
-    }
-  }
-
-  /** A cluster's client follows redirections only outside pipelines, and remembers them. */
-  private void learnNewPlace(byte[] key) {
-    try {
-      client.exists(key);
-    } catch (RuntimeException stillUnknown) {
-      // The failure that is being reported says it already.
-    }
-  }
-
-  // ---- making -----------------------------------------------------------------------------------
-
-  private static UnifiedJedis connect(URI uri) {
-    if (!JedisURIHelper.isValid(uri)
-        || !JedisURIHelper.isRedisScheme(uri) && !JedisURIHelper.isRedisSSLScheme(uri)) {
-      // Without the URI itself, which may hold a password.
-      throw new IllegalArgumentException("uri must be redis://host:port/database, or rediss: one");
-    }
-    var pool = new ConnectionPoolConfig();
-    pool.setMaxTotal(64);
-    pool.setMaxIdle(64);
-    pool.setMaxWait(Duration.ofSeconds(5));
-    return RedisClient.builder()
-        .hostAndPort(JedisURIHelper.getHostAndPort(uri))
-        .clientConfig(
-            DefaultJedisClientConfig.builder()
-                // Chosen rather than negotiated, for which the client would connect right here.
-                .resp2()
-                .connectionTimeoutMillis(2_000)
-                .socketTimeoutMillis(5_000)
-                .user(JedisURIHelper.getUser(uri))
-                .password(JedisURIHelper.getPassword(uri))
-                .database(JedisURIHelper.getDBIndex(uri))
-                .sslOptions(JedisURIHelper.isRedisSSLScheme(uri) ? SslOptions.defaults() : null)
-                .build())
-        .poolConfig(pool)
-        .build();
-  }
+  // ---- bytes ------------------------------------------------------------------------------------
 
   private static byte[] ascii(String text) {
     return text.getBytes(StandardCharsets.US_ASCII);
