@@ -61,9 +61,22 @@ export class Driver {
   }
 
   #decide(call: (answer: Answer) => Call<Decision>): Awaitable<Decision> {
-    return this.#drive(this.#claims ? BUSY : false, call, (answer, { id }) =>
-      this.#component.decideId(id, answer),
-    );
+    return this.#drive(this.#claims ? BUSY : false, call, (answer, { id }) => {
+      try {
+        return this.#component.decideId(id, answer);
+      } catch (error) {
+        this.#giveBack(id, answer as Claim);
+        throw error;
+      }
+    });
+  }
+
+  /** A claim that was won, and of which the component can make nothing, must not block others. */
+  #giveBack(id: string, claim: Claim): void {
+    if (!this.#claims || claim.outcome !== 'won') return;
+    const { token } = claim;
+    // As well as can be: a lease that is not given back lapses.
+    new Promise((resolve) => resolve(this.#store.release!(id, token))).catch(() => undefined);
   }
 
   #drive<T>(

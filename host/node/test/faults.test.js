@@ -57,6 +57,17 @@ describe('a component that', () => {
   }
 });
 
+test('a claim of which the component can make nothing is given back', async () => {
+  const store = new MemoryStore();
+  const token = 'not well-formed \ud800';
+  const released = [];
+  store.claim = () => ({ outcome: 'won', token, lengthMs: 1000 });
+  store.release = (...parameters) => void released.push(parameters);
+  const guard = new Guard(store, { claim: true });
+  await assert.rejects(guard.process({ id: 'a' }, assert.fail), GuardError);
+  assert.deepEqual(released, [['a', token]]);
+});
+
 test('where the stack runs out, it is the guard’s error, and the next delivery is decided', async () => {
   const guard = new Guard(new MemoryStore());
   let deepest;
