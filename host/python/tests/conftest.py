@@ -123,9 +123,11 @@ Open = Callable[..., Any]
 class Blocking:
     """An asynchronous store as a plain one, so that one test is for both."""
 
-    def __init__(self, store: AsyncRedisStore) -> None:
+    def __init__(
+        self, store: AsyncRedisStore, loop: asyncio.AbstractEventLoop | None = None
+    ) -> None:
         self.store = store
-        self.loop = asyncio.new_event_loop()
+        self.loop = loop or asyncio.new_event_loop()
 
     def __getattr__(self, name: str) -> Any:
         method: Callable[..., Awaitable[Any]] = getattr(self.store, name)

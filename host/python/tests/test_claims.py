@@ -272,8 +272,12 @@ def test_a_token_of_any_length_that_is_sane() -> None:
     store.answers["claim"] = Lease("é" * 512, 5000)
     assert guard.process(envelope(), lambda delivery: 1).settled is Settled.MARKED_LATE
     store.answers["claim"] = Lease("t" * 1025, 5000)
+    store.asked.clear()
     with pytest.raises(StoreRejected, match="at most 1024 bytes"):
         guard.process(envelope(), never)
+    with pytest.raises(StoreRejected, match="at most 1024 bytes"):
+        asyncio.run(AsyncGuard(store, claim=True).process(envelope(), never))
+    assert store.asked == ["claim", "release"] * 2, "what cannot be made use of is given back"
 
 
 def test_what_fails_at_settling() -> None:

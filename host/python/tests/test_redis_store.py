@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import redis
 from conftest import Open, RedisServer, eventually
+from redis.cache import CacheConfig
 
 from babelqueue_guard import AsyncGuard, Busy, Done, Guard, KnownId, Lease, StoreRejected
 from babelqueue_guard.redis import AsyncRedisStore, RedisStore
@@ -206,10 +207,29 @@ def test_a_client_of_the_users_own(redis_server: RedisServer) -> None:
 
 
 def test_clients_of_the_wrong_kind_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"takes a redis\.Redis, not Redis"):
+    with pytest.raises(TypeError, match=r"takes a redis\.Redis or .*, not redis\.asyncio"):
         RedisStore(redis.asyncio.Redis())  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"takes a redis\.asyncio\.Redis, not"):
+    with pytest.raises(TypeError, match=r"takes a redis\.asyncio\.Redis or"):
         AsyncRedisStore(redis.Redis())  # type: ignore[arg-type]
+
+
+def test_a_client_that_caches_replies_is_refused(redis_server: RedisServer) -> None:
+    with (
+        redis.Redis(port=redis_server.port, protocol=3, cache_config=CacheConfig()) as client,
+        pytest.raises(ValueError, match="must not cache replies"),
+    ):
+        RedisStore(client)
+
+
+def test_a_server_that_evicts_is_a_concern(redis_server: RedisServer, open_store: Open) -> None:
+    store = open_store(redis_server.url)
+    assert store.concerns() == []
+    redis_server.client.config_set("maxmemory-policy", "allkeys-lru")
+    try:
+        (concern,) = store.concerns()
+        assert "maxmemory-policy is allkeys-lru" in concern
+    finally:
+        redis_server.client.config_set("maxmemory-policy", "noeviction")
 
 
 @pytest.mark.parametrize("kind", [RedisStore, AsyncRedisStore])

@@ -7,7 +7,7 @@ Whatever waits for a reply is in :mod:`babelqueue_guard.redis`.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any, NamedTuple, TypeAlias
 
@@ -97,19 +97,16 @@ class Wire:
         return ("GETDEL", self._mark + id.encode())
 
     def claim(self, id: str, token: str) -> list[Command]:
+        """What takes the lease, and looks who has it; :meth:`seen` comes after it."""
         lease = self._lease + id.encode()
         return [
             ("SET", lease, token, "NX", "PX", self.lease_ms),
             ("GET", lease),
             ("PTTL", lease),
-            ("GET", self._mark + id.encode()),
         ]
 
     def renew(self, id: str, token: str) -> Command:
         return ("EVAL", _RENEW, 1, self._lease + id.encode(), token, self.lease_ms)
-
-    def complete(self, id: str, token: str) -> list[Command]:
-        return [self.remember(id), self.release(id, token)]
 
     def release(self, id: str, token: str) -> Command:
         return ("EVAL", _RELEASE, 1, self._lease + id.encode(), token)
@@ -127,6 +124,26 @@ class Wire:
 def new_token() -> str:
     """Names one acquisition; no other can equal or guess it."""
     return secrets.token_hex(16)
+
+
+def still_held(dropped: object) -> bool:
+    """Whether the lease was ours until a completion dropped it.
+
+    The mark is set by then, and counts. A lease that could not be asked for lapses, and
+    nothing says that another has it.
+    """
+    return isinstance(dropped, Exception) or dropped == 1
+
+
+def concerns(info: Mapping[str, Any]) -> list[str]:
+    """What an operator should know, by the server's answer to `INFO memory`."""
+    policy = info.get("maxmemory_policy", "noeviction")
+    if policy == "noeviction":
+        return []
+    return [
+        f"maxmemory-policy is {policy}: short of memory, the server forgets which messages "
+        "were processed, and they run again; noeviction is right"
+    ]
 
 
 class Claimed(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import inspect
 import logging
@@ -17,7 +18,7 @@ from .guard import LARGEST_MAX_BODY, MARK_MISSING, MAX_BODY, not_run
 from .renewal import AsyncRenewal
 from .settings import whole
 from .store import AsyncStore, as_bool, as_claim, check_methods, method_of, unavailable
-from .types import Body, Decision, Identity, Result, Settled
+from .types import Body, Decision, Identity, Lease, Result, Settled
 from .wrapping import Parked, delivery_of, headers_of
 
 P = ParamSpec("P")
@@ -156,7 +157,7 @@ class AsyncGuard:
         if out < 3:
             return OPEN[out]
         if self._claim:
-            return self._decider.claimed(id, as_claim(self.store, await self._ask("claim", id)))
+            return await self._claimed(id, await self._ask("claim", id))
         try:
             seen = self._seen(id)
             if seen is not False and seen is not True and inspect.isawaitable(seen):
@@ -184,6 +185,16 @@ class AsyncGuard:
         return settled(reply)
 
     # ---- steps of the above ---------------------------------------------------------
+
+    async def _claimed(self, id: str, answer: object) -> Decision:
+        try:
+            return self._decider.claimed(id, as_claim(self.store, answer))
+        except Error:
+            # What was taken, and cannot be made use of, is not kept from the others.
+            if isinstance(answer, Lease):
+                with contextlib.suppress(Error):
+                    await self._ask("release", id, answer.token)
+            raise
 
     async def _succeeded(self, decision: Decision, value: T) -> Result[T]:
         result = Result("ran", decision.id, decision.reason, value)

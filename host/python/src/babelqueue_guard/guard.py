@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import logging
@@ -17,7 +18,7 @@ from .errors import Error, StoreRejected
 from .renewal import Held, Renewals
 from .settings import whole
 from .store import QUESTIONS, Store, as_bool, as_claim, check_methods, method_of, unavailable
-from .types import Body, Decision, Identity, Result, Settled
+from .types import Body, Decision, Identity, Lease, Result, Settled
 from .wrapping import Parked, delivery_of, headers_of
 
 P = ParamSpec("P")
@@ -194,7 +195,7 @@ class Guard:
         if out < 3:
             return OPEN[out]
         if self._claim:
-            return self._decider.claimed(id, as_claim(self.store, self._ask("claim", id)))
+            return self._claimed(id, self._ask("claim", id))
         try:
             seen = self._seen(id)
         except Error:
@@ -223,6 +224,16 @@ class Guard:
         return settled(reply)
 
     # ---- steps of the above ---------------------------------------------------------
+
+    def _claimed(self, id: str, answer: object) -> Decision:
+        try:
+            return self._decider.claimed(id, as_claim(self.store, answer))
+        except BaseException:
+            # What was taken, and cannot be made use of, is not kept from the others.
+            if isinstance(answer, Lease):
+                with contextlib.suppress(Error):
+                    self._ask("release", id, answer.token)
+            raise
 
     def _succeeded(self, decision: Decision, held: Held | None, value: T) -> Result[T]:
         if held is not None:

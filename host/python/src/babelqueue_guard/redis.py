@@ -20,7 +20,17 @@ except ModuleNotFoundError as missing:
     ) from missing
 
 from . import settings
-from ._redis_wire import RAW, Command, Wire, claimed, failure, new_token, unanswered
+from ._redis_wire import (
+    RAW,
+    Command,
+    Wire,
+    claimed,
+    concerns,
+    failure,
+    new_token,
+    still_held,
+    unanswered,
+)
 from .errors import StoreError
 from .types import ClaimOutcome, Lease
 
@@ -41,8 +51,9 @@ _GIVE_BACK_S = 2.0
 class RedisStore:
     """Marks, leases and steps on Redis, for :class:`~babelqueue_guard.Guard`.
 
-    ``client`` is a ``redis.Redis`` of yours, with the timeouts that you gave it;
-    :meth:`from_url` makes one. Thread-safe as the client is.
+    ``client`` is a ``redis.Redis`` or ``redis.RedisCluster`` of yours, with the timeouts
+    that you gave it; :meth:`from_url` makes one. Thread-safe as the client is. One that
+    caches replies, or asks replicas, is refused.
 
     ``name`` is the consumer's, ``[a-z0-9_]{1,24}``. Two different consumers of one
     message need two names, or the first one's mark makes the second skip. Two with the
@@ -60,16 +71,21 @@ class RedisStore:
 
     def __init__(
         self,
-        client: redis.Redis,
+        client: redis.Redis | redis.RedisCluster,
         *,
         prefix: str = "bq:",
         name: str | None = None,
         retention_ms: int | None = settings.RETENTION_MS,
         lease_ms: int = settings.LEASE_MS,
     ) -> None:
-        if not isinstance(client, redis.Redis):
-            raise TypeError(f"RedisStore takes a redis.Redis, not {type(client).__name__}")
-        self._client = client
+        self._client: Any = client
+        self._cluster = client if isinstance(client, redis.RedisCluster) else None
+        if self._cluster is None and not isinstance(client, redis.Redis):
+            raise TypeError(
+                "RedisStore takes a redis.Redis or redis.RedisCluster, "
+                f"not {type(client).__module__}.{type(client).__name__}"
+            )
+        _refuse_stale_replies(client)
         self._wire = Wire(prefix, name, retention_ms, lease_ms)
 
     @classmethod
@@ -108,12 +124,12 @@ class RedisStore:
     def claim(self, id: str) -> ClaimOutcome:
         """Takes the lease, unless there is a mark or another's live lease."""
         token = new_token()
-        commands = self._wire.claim(id, token)
+        lease, mark = self._wire.claim(id, token), [self._wire.seen(id)]
         won = False
         ours = True
         try:
-            replies = self._pipeline(commands)
-            outcome, ours = claimed(commands, replies, token, self._wire.lease_ms)
+            replies = self._pipeline(lease, mark)
+            outcome, ours = claimed([*lease, *mark], replies, token, self._wire.lease_ms)
             if isinstance(outcome, StoreError):
                 raise outcome
             won = isinstance(outcome, Lease)
@@ -129,12 +145,11 @@ class RedisStore:
 
     def complete(self, id: str, token: str) -> bool:
         """Sets the mark in any case, and drops the lease if it is ours; whether it was."""
-        commands = self._wire.complete(id, token)
-        marked, dropped = self._pipeline(commands)
+        mark, release = self._wire.remember(id), self._wire.release(id, token)
+        marked, dropped = self._pipeline([mark], [release])
         if isinstance(marked, Exception):
-            raise failure(commands[0], marked)
-        # The mark is what counts; a lease that could not be dropped lapses.
-        return bool(dropped == 1)
+            raise failure(mark, marked)
+        return still_held(dropped)
 
     def release(self, id: str, token: str) -> bool:
         """Drops the lease if it is ours; whether it was."""
@@ -143,15 +158,8 @@ class RedisStore:
     def set_once(self, id: str, step: str) -> bool:
         """Sets the mark of one step; whether this call set it. Sent once."""
         command = self._wire.set_once(id, step)
-        pool = self._client.connection_pool
         try:
-            # Past the client, which would send again what was not answered.
-            connection = pool.get_connection()
-            try:
-                connection.send_command(*command)
-                reply = connection.read_response(disable_decoding=True)
-            finally:
-                pool.release(connection)
+            reply = self._send_once(command)
         except Exception as error:
             raise self._failure(command, error) from error
         if reply is not None:
@@ -159,6 +167,28 @@ class RedisStore:
         # Something is there: an earlier call's mark, or what the server refuses to read.
         self._send(self._wire.step(id, step))
         return False
+
+    def concerns(self) -> list[str]:
+        """What an operator should know of the server, to be looked at when a consumer starts.
+
+        A sentence if it may evict keys; of a cluster, its nodes are not asked.
+        """
+        if self._cluster is not None:
+            return []
+        return concerns(self._send(("INFO", "memory")))
+
+    def _send_once(self, command: Command) -> Any:
+        """Past the client, which would send again what was not answered."""
+        node = self._client
+        if self._cluster is not None:
+            node = self._cluster.get_redis_connection(self._cluster.get_node_from_key(command[1]))
+        pool = node.connection_pool
+        connection = pool.get_connection()
+        try:
+            connection.send_command(*command)
+            return connection.read_response(disable_decoding=True)
+        finally:
+            pool.release(connection)
 
     def _send(self, command: Command) -> Any:
         try:
@@ -171,22 +201,29 @@ class RedisStore:
         except Exception as error:
             raise self._failure(command, error) from error
 
-    def _pipeline(self, commands: list[Command]) -> list[Any]:
+    def _pipeline(self, first: list[Command], second: list[Command]) -> list[Any]:
+        """Sends two groups of commands, each about one key, the first one first."""
+        if self._cluster is None:
+            return self._exchange(first + second)
+        # Their keys may be on two nodes, which wait for nobody.
+        return self._exchange(first) + self._exchange(second)
+
+    def _exchange(self, commands: list[Command]) -> list[Any]:
         try:
             try:
-                return self._pipeline_once(commands)
+                return self._exchange_once(commands)
             except Exception as error:
                 if not unanswered(error):
                     raise
-                return self._pipeline_once(commands)
+                return self._exchange_once(commands)
         except Exception as error:
             raise self._failure(commands[0], error) from error
 
-    def _pipeline_once(self, commands: list[Command]) -> list[Any]:
+    def _exchange_once(self, commands: list[Command]) -> list[Any]:
         with self._client.pipeline(transaction=False) as pipeline:
             for command in commands:
                 pipeline.execute_command(*command, **RAW)
-            replies = pipeline.execute(raise_on_error=False)
+            replies: list[Any] = pipeline.execute(raise_on_error=False)
         for reply in replies:
             if isinstance(reply, redis.exceptions.ReadOnlyError):
                 self._drop_connections()
@@ -206,30 +243,36 @@ class RedisStore:
 
     def _drop_connections(self) -> None:
         """After a failover they lead to what was the primary, for as long as they live."""
-        self._client.connection_pool.disconnect(inuse_connections=False)
+        if self._cluster is not None:
+            self._cluster.disconnect_connection_pools()
+        else:
+            self._client.connection_pool.disconnect(inuse_connections=False)
 
 
 class AsyncRedisStore:
     """The :class:`RedisStore` for :class:`~babelqueue_guard.AsyncGuard`.
 
-    ``client`` is a ``redis.asyncio.Redis``. A claim that is cancelled gives back what it
-    may have taken before the cancellation goes on.
+    ``client`` is a ``redis.asyncio.Redis`` or ``RedisCluster``. A claim that is cancelled
+    gives back what it may have taken before the cancellation goes on.
     """
 
     def __init__(
         self,
-        client: redis.asyncio.Redis,
+        client: redis.asyncio.Redis | redis.asyncio.RedisCluster,
         *,
         prefix: str = "bq:",
         name: str | None = None,
         retention_ms: int | None = settings.RETENTION_MS,
         lease_ms: int = settings.LEASE_MS,
     ) -> None:
-        if not isinstance(client, redis.asyncio.Redis):
+        self._client: Any = client
+        self._cluster = client if isinstance(client, redis.asyncio.RedisCluster) else None
+        if self._cluster is None and not isinstance(client, redis.asyncio.Redis):
             raise TypeError(
-                f"AsyncRedisStore takes a redis.asyncio.Redis, not {type(client).__name__}"
+                "AsyncRedisStore takes a redis.asyncio.Redis or redis.asyncio.RedisCluster, "
+                f"not {type(client).__module__}.{type(client).__name__}"
             )
-        self._client = client
+        _refuse_stale_replies(client)
         self._wire = Wire(prefix, name, retention_ms, lease_ms)
 
     @classmethod
@@ -263,12 +306,12 @@ class AsyncRedisStore:
     async def claim(self, id: str) -> ClaimOutcome:
         """As :meth:`RedisStore.claim`."""
         token = new_token()
-        commands = self._wire.claim(id, token)
+        lease, mark = self._wire.claim(id, token), [self._wire.seen(id)]
         won = False
         ours = True
         try:
-            replies = await self._pipeline(commands)
-            outcome, ours = claimed(commands, replies, token, self._wire.lease_ms)
+            replies = await self._pipeline(lease, mark)
+            outcome, ours = claimed([*lease, *mark], replies, token, self._wire.lease_ms)
             if isinstance(outcome, StoreError):
                 raise outcome
             won = isinstance(outcome, Lease)
@@ -283,11 +326,11 @@ class AsyncRedisStore:
 
     async def complete(self, id: str, token: str) -> bool:
         """As :meth:`RedisStore.complete`."""
-        commands = self._wire.complete(id, token)
-        marked, dropped = await self._pipeline(commands)
+        mark, release = self._wire.remember(id), self._wire.release(id, token)
+        marked, dropped = await self._pipeline([mark], [release])
         if isinstance(marked, Exception):
-            raise failure(commands[0], marked)
-        return bool(dropped == 1)
+            raise failure(mark, marked)
+        return still_held(dropped)
 
     async def release(self, id: str, token: str) -> bool:
         """As :meth:`RedisStore.release`."""
@@ -296,24 +339,38 @@ class AsyncRedisStore:
     async def set_once(self, id: str, step: str) -> bool:
         """As :meth:`RedisStore.set_once`."""
         command = self._wire.set_once(id, step)
-        pool = self._client.connection_pool
         try:
-            connection = await pool.get_connection()
-            try:
-                await connection.send_command(*command)
-                reply = await connection.read_response(disable_decoding=True)
-            except BaseException:
-                # Whoever had it next would read this reply.
-                await connection.disconnect(nowait=True)
-                raise
-            finally:
-                await pool.release(connection)
+            reply = await self._send_once(command)
         except Exception as error:
             raise await self._failure(command, error) from error
         if reply is not None:
             return True
         await self._send(self._wire.step(id, step))
         return False
+
+    async def concerns(self) -> list[str]:
+        """As :meth:`RedisStore.concerns`."""
+        if self._cluster is not None:
+            return []
+        return concerns(await self._send(("INFO", "memory")))
+
+    async def _send_once(self, command: Command) -> Any:
+        """Past the client, which would send again what was not answered."""
+        if self._cluster is not None:
+            await self._cluster.initialize()
+            node: Any = self._cluster.get_node_from_key(command[1])
+            return await node.execute_command(*command, **RAW)
+        pool = self._client.connection_pool
+        connection = await pool.get_connection()
+        try:
+            await connection.send_command(*command)
+            return await connection.read_response(disable_decoding=True)
+        except BaseException:
+            # Whoever had it next would read this reply.
+            await connection.disconnect(nowait=True)
+            raise
+        finally:
+            await pool.release(connection)
 
     async def _send(self, command: Command) -> Any:
         try:
@@ -326,22 +383,29 @@ class AsyncRedisStore:
         except Exception as error:
             raise await self._failure(command, error) from error
 
-    async def _pipeline(self, commands: list[Command]) -> list[Any]:
+    async def _pipeline(self, first: list[Command], second: list[Command]) -> list[Any]:
+        """Sends two groups of commands, each about one key, the first one first."""
+        if self._cluster is None:
+            return await self._exchange(first + second)
+        # Their keys may be on two nodes, which wait for nobody.
+        return await self._exchange(first) + await self._exchange(second)
+
+    async def _exchange(self, commands: list[Command]) -> list[Any]:
         try:
             try:
-                return await self._pipeline_once(commands)
+                return await self._exchange_once(commands)
             except Exception as error:
                 if not unanswered(error):
                     raise
-                return await self._pipeline_once(commands)
+                return await self._exchange_once(commands)
         except Exception as error:
             raise await self._failure(commands[0], error) from error
 
-    async def _pipeline_once(self, commands: list[Command]) -> list[Any]:
+    async def _exchange_once(self, commands: list[Command]) -> list[Any]:
         async with self._client.pipeline(transaction=False) as pipeline:
             for command in commands:
                 pipeline.execute_command(*command, **RAW)
-            replies = await pipeline.execute(raise_on_error=False)
+            replies: list[Any] = await pipeline.execute(raise_on_error=False)
         for reply in replies:
             if isinstance(reply, redis.exceptions.ReadOnlyError):
                 await self._drop_connections()
@@ -357,7 +421,20 @@ class AsyncRedisStore:
         return failure(command, error)
 
     async def _drop_connections(self) -> None:
-        await self._client.connection_pool.disconnect(inuse_connections=False)
+        if self._cluster is not None:
+            # It connects anew when it is used next.
+            await self._cluster.aclose()
+        else:
+            await self._client.connection_pool.disconnect(inuse_connections=False)
+
+
+def _refuse_stale_replies(client: Any) -> None:
+    """A mark that is there and not seen would make its message run again."""
+    if getattr(client, "get_cache", lambda: None)() is not None:
+        raise ValueError("client must not cache replies: it would not see new marks")
+    for setting in ("read_from_replicas", "load_balancing_strategy"):
+        if getattr(client, setting, None):
+            raise ValueError(f"client must not have {setting}: replicas lag behind")
 
 
 async def _shielded(awaitable: Awaitable[Any]) -> None:
