@@ -95,12 +95,14 @@ class Guard:
         if decision.action != "run":
             return not_run(decision)
         delivery = Delivery(self, body, decision, headers)
-        held = decision.lease and self._renewals.add(delivery, decision.lease, began)
+        held: Held | None = None
         # The call and the note that it came back are one step that no signal comes
         # between: the interpreter looks for signals after a call, and by then a
         # defaultdict has stored what its factory returned.
         returned: defaultdict[str, T] = defaultdict(functools.partial(handler, delivery))
         try:
+            if decision.lease is not None:
+                held = self._renewals.add(delivery, decision.lease, began)
             value = returned["value"]
             return self._succeeded(decision, held, value)
         except BaseException:
