@@ -6,6 +6,12 @@
 
 pub mod inventory;
 pub mod memory;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod tables;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod token;
 pub mod url;
 
 use crate::error::StoreError;

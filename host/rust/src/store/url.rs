@@ -4,6 +4,8 @@ use crate::error::StoreError;
 use crate::settings::{Consumer, LeaseLength, Retention, SettingError};
 use crate::store::Inventory;
 use crate::store::memory::{MemorySettings, MemoryStore};
+#[cfg(feature = "sqlite")]
+use crate::store::sqlite::{SqliteSettings, SqliteStore};
 use std::sync::Arc;
 
 /// Settings that mean the same for every store; see each store's own settings
@@ -59,6 +61,17 @@ pub async fn connect(
             lease: settings.lease,
             ..MemorySettings::default()
         })?)),
+        #[cfg(feature = "sqlite")]
+        "sqlite" => {
+            let mut sqlite = SqliteSettings::default();
+            sqlite.consumer.clone_from(&settings.consumer);
+            sqlite.retention = settings.retention;
+            sqlite.lease = settings.lease;
+            if let Some(prefix) = &settings.prefix {
+                sqlite.prefix.clone_from(prefix);
+            }
+            Ok(Arc::new(SqliteStore::connect(url, &sqlite).await?))
+        }
         _ => Err(ConnectError::Scheme {
             scheme: scheme.to_owned(),
         }),

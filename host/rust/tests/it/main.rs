@@ -10,8 +10,14 @@
 )]
 
 mod cancellation;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod child;
 mod claiming;
 mod component;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod inventory;
 mod memory;
 mod process;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod stores;
