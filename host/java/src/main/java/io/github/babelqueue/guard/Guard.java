@@ -37,8 +37,6 @@ public final class Guard implements AutoCloseable {
   /** The longest body that is decided on unless another limit is set: 16 MiB. */
   public static final int DEFAULT_MAX_BODY_BYTES = 16 << 20;
 
-  private static final System.Logger LOG = System.getLogger(Guard.class.getPackageName());
-
   /** The component knows that an id is too long without seeing all of it. */
   private static final int ID_BYTES_PASSED = 4_096;
 
@@ -278,7 +276,7 @@ public final class Guard implements AutoCloseable {
       try {
         answers.to(new Question(Question.Kind.RELEASE, claim.id(), won.token()));
       } catch (GuardException failure) {
-        LOG.log(System.Logger.Level.WARNING, "a lease was not given back", failure);
+        Log.warn("a lease was not given back", failure);
       }
     }
   }
@@ -326,7 +324,7 @@ public final class Guard implements AutoCloseable {
       settle(ticket, false);
     } catch (RuntimeException | Error failure) {
       // The caller is to see what the handler threw; the lease ends by itself.
-      LOG.log(System.Logger.Level.WARNING, "a lease was not given back", failure);
+      Log.warn("a lease was not given back", failure);
     }
   }
 

@@ -11,8 +11,6 @@ import java.util.function.Supplier;
 
 /** Renews a lease at a third of its length while its handler runs, and knows when it is lost. */
 final class Renewal implements AutoCloseable {
-  private static final System.Logger LOG = System.getLogger(Renewal.class.getPackageName());
-
   /** So many renewals can wait for a slow store at once. */
   private static final int THREADS = 8;
 
@@ -67,7 +65,7 @@ final class Renewal implements AutoCloseable {
       }
     } catch (GuardException failure) {
       // The store may be back before the lease ends.
-      LOG.log(System.Logger.Level.WARNING, "a lease was not renewed", failure);
+      Log.warn("a lease was not renewed", failure);
       if (isLost()) {
         lose();
       }
@@ -110,7 +108,7 @@ final class Renewal implements AutoCloseable {
     try {
       action.run();
     } catch (RuntimeException failure) {
-      LOG.log(System.Logger.Level.WARNING, "what was to be done on a lost lease failed", failure);
+      Log.warn("what was to be done on a lost lease failed", failure);
     }
   }
 

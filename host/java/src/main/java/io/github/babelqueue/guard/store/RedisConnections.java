@@ -9,6 +9,7 @@ import redis.clients.jedis.AbstractPipeline;
 import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.RedisClient;
+import redis.clients.jedis.RedisProtocol;
 import redis.clients.jedis.SslOptions;
 import redis.clients.jedis.UnifiedJedis;
 import redis.clients.jedis.exceptions.JedisConnectionException;
@@ -51,7 +52,7 @@ final class RedisConnections implements AutoCloseable {
             .clientConfig(
                 DefaultJedisClientConfig.builder()
                     // Chosen rather than negotiated, for which the client would connect right here.
-                    .resp2()
+                    .protocol(RedisProtocol.RESP2)
                     .connectionTimeoutMillis(2_000)
                     .socketTimeoutMillis(5_000)
                     .user(JedisURIHelper.getUser(uri))
