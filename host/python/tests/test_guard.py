@@ -175,6 +175,20 @@ def test_an_asynchronous_store_is_refused() -> None:
         Guard(Hidden()).process(envelope(), never)
 
 
+@pytest.mark.parametrize("claim", [False, True])
+def test_an_async_handler_is_refused_and_nothing_is_marked(claim: bool) -> None:
+    store = MemoryStore()
+    guard = Guard(store, claim=claim)
+
+    async def handler(delivery: Delivery) -> None:
+        pytest.fail("it was awaited")
+
+    with pytest.raises(TypeError, match=r"handler.* is async: it needs an AsyncGuard"):
+        guard.process(envelope(), handler)
+    assert not store.seen("order-1")
+    assert guard.process(envelope(), lambda delivery: 1).marked
+
+
 def test_what_is_no_store_is_refused() -> None:
     with pytest.raises(TypeError, match="object lacks seen, remember, forget"):
         Guard(object())  # type: ignore[arg-type]

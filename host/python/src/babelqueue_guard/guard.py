@@ -10,6 +10,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from types import CoroutineType
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from ._decider import OPEN, Decider, settled
@@ -104,6 +105,11 @@ class Guard:
             if decision.lease is not None:
                 held = self._renewals.add(delivery, decision.lease, began)
             value = returned["value"]
+            if isinstance(value, CoroutineType):
+                # It has not begun, so there is no effect to mark.
+                value.close()
+                returned.clear()
+                raise TypeError(f"{handler!r} is async: it needs an AsyncGuard")
             return self._succeeded(decision, held, value)
         except BaseException:
             if returned:
