@@ -57,6 +57,9 @@ pub use delivery::{Delivery, REPLAY_HEADER};
 pub use error::{Error, GuardError, StoreError};
 pub use guard::Guard;
 pub use processed::{Mark, Processed};
+/// The crate whose clients the store on Redis takes.
+#[cfg(feature = "redis")]
+pub use redis;
 /// The crate whose pools and transactions the stores in databases take.
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub use sqlx;

@@ -4,6 +4,8 @@ use crate::error::StoreError;
 use crate::settings::{Consumer, LeaseLength, Retention, SettingError};
 use crate::store::Inventory;
 use crate::store::memory::{MemorySettings, MemoryStore};
+#[cfg(feature = "redis")]
+use crate::store::redis::{RedisSettings, RedisStore, is_redis};
 #[cfg(feature = "sqlite")]
 use crate::store::sqlite::{SqliteSettings, SqliteStore};
 use std::sync::Arc;
@@ -61,6 +63,17 @@ pub async fn connect(
             lease: settings.lease,
             ..MemorySettings::default()
         })?)),
+        #[cfg(feature = "redis")]
+        _ if is_redis(scheme) => {
+            let mut redis = RedisSettings::default();
+            redis.consumer.clone_from(&settings.consumer);
+            redis.retention = settings.retention;
+            redis.lease = settings.lease;
+            if let Some(prefix) = &settings.prefix {
+                redis.prefix.clone_from(prefix);
+            }
+            Ok(Arc::new(RedisStore::connect(url, &redis).await?))
+        }
         #[cfg(feature = "sqlite")]
         "sqlite" => {
             let mut sqlite = SqliteSettings::default();

@@ -18,6 +18,8 @@ mod component;
 mod inventory;
 mod memory;
 mod process;
+#[cfg(feature = "redis")]
+mod redis;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod stores;
