@@ -7,7 +7,7 @@
 //! Bytes above 0x7F inside strings are let through as they are. Whether they
 //! are UTF-8 matters for the id alone, and is asked when the id is taken.
 
-use crate::blocks::{Block, plain_prefix, space_prefix};
+use crate::blocks::{Block, plain_end, space_end};
 use alloc::vec::Vec;
 
 /// A string as it stands in the body, without its quotation marks.
@@ -72,11 +72,11 @@ impl<'a> Scanner<'a> {
 
     fn long_space(&mut self) {
         while let Some(block) = self.block() {
-            let run = space_prefix(block);
-            self.at += run;
-            if run < block.len() {
+            if let Some(end) = space_end(block) {
+                self.at += end;
                 return;
             }
+            self.at += block.len();
         }
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
             self.at += 1;
@@ -269,11 +269,11 @@ impl<'a> Scanner<'a> {
     #[inline(always)]
     fn plain(&mut self) {
         while let Some(block) = self.block() {
-            let run = plain_prefix(block);
-            self.at += run;
-            if run < block.len() {
+            if let Some(end) = plain_end(block) {
+                self.at += end;
                 return;
             }
+            self.at += block.len();
         }
         while self
             .peek()
