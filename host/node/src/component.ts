@@ -56,7 +56,7 @@ export class Component {
     return this.#call('renew', answer, (it) => it.renew(ticket));
   }
 
-  forget(id: unknown, answer: Answer): Call<void> {
+  forget(id: unknown, answer: Answer): Call<undefined> {
     // The component takes the well-formedness of these two on trust.
     const key = isText(id) ? id : UNUSABLE;
     return this.#call('forget', answer, (it) => it.forget(key));

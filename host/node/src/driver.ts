@@ -51,7 +51,7 @@ export class Driver {
     return this.#drive('held', (answer) => this.#component.renew(ticket, answer));
   }
 
-  forget(id: string): Awaitable<void> {
+  forget(id: string): Awaitable<undefined> {
     return this.#drive(undefined, (answer) => this.#component.forget(id, answer));
   }
 
@@ -76,7 +76,9 @@ export class Driver {
     if (!this.#claims || claim.outcome !== 'won') return;
     const { token } = claim;
     // As well as can be: a lease that is not given back lapses.
-    new Promise((resolve) => resolve(this.#store.release!(id, token))).catch(() => undefined);
+    new Promise((resolve) => {
+      resolve(this.#store.release!(id, token));
+    }).catch(() => undefined);
   }
 
   #drive<T>(
@@ -163,13 +165,13 @@ function checked({ ask }: Question, answer: unknown): Answer {
 function isClaim(answer: unknown): answer is Claim {
   if (answer === null || typeof answer !== 'object') return false;
   const claim = answer as Partial<Record<string, unknown>>;
-  switch (claim['outcome']) {
+  switch (claim.outcome) {
     case 'won':
-      return typeof claim['token'] === 'string' && isMilliseconds(claim['lengthMs']);
+      return typeof claim.token === 'string' && isMilliseconds(claim.lengthMs);
     case 'busy':
-      return isMilliseconds(claim['leftMs']);
+      return isMilliseconds(claim.leftMs);
     default:
-      return claim['outcome'] === 'done';
+      return claim.outcome === 'done';
   }
 }
 

@@ -34,9 +34,8 @@ export class Guard {
   readonly #driver: Driver;
   readonly #bodyLimit: number;
 
-  constructor(store: ClaimingStore, options: GuardOptions & { claim: true });
+  constructor(store: ClaimingStore, options: GuardOptions);
   constructor(store: Store, options?: GuardOptions & { claim?: false | undefined });
-  constructor(store: Store, options?: GuardOptions);
   constructor(store: Store, { claim = false, bodyLimit = 16 * MIB }: GuardOptions = {}) {
     this.#bodyLimit = whole('bodyLimit', bodyLimit, 'bytes', 1024 * MIB);
     this.#driver = new Driver(store, claim);
@@ -207,11 +206,22 @@ export class Context {
  * `handler(delivery, context)` if it is to run.
  */
 export function wrap<D extends Delivery, T>(
+  store: ClaimingStore,
+  handler: (delivery: D, context: Context) => Awaitable<T>,
+  options: GuardOptions,
+): (delivery: D) => Promise<Result<T>>;
+export function wrap<D extends Delivery, T>(
   store: Store,
   handler: (delivery: D, context: Context) => Awaitable<T>,
-  options?: GuardOptions,
+  options?: GuardOptions & { claim?: false | undefined },
+): (delivery: D) => Promise<Result<T>>;
+export function wrap<D extends Delivery, T>(
+  store: Store,
+  handler: (delivery: D, context: Context) => Awaitable<T>,
+  options: GuardOptions = {},
 ): (delivery: D) => Promise<Result<T>> {
-  const guard = new Guard(store, options);
+  // A guard checks at once whether its store has what the options want.
+  const guard = new Guard(store as ClaimingStore, options);
   return (delivery) => guard.process(delivery, (context) => handler(delivery, context));
 }
 

@@ -70,8 +70,8 @@ export class Instance {
 
   constructor(module: WebAssembly.Module) {
     const { exports } = new WebAssembly.Instance(module, this.#imports());
-    this.#memory = exports['memory'] as WebAssembly.Memory;
-    this.#realloc = exports['cabi_realloc'] as Realloc;
+    this.#memory = exports.memory as WebAssembly.Memory;
+    this.#realloc = exports.cabi_realloc as Realloc;
     for (const name of Object.keys(exports)) {
       const [, item] = /^babelqueue:guard\/.*#(.*)$/.exec(name) ?? [];
       if (item === undefined) continue;
@@ -101,7 +101,7 @@ export class Instance {
     return this.#call('renew', this.#lowerTicket(ticket), (at) => this.#case(at + 4, HOLDS));
   }
 
-  forget(id: string): void | Rejection {
+  forget(id: string): undefined | Rejection {
     return this.#call('forget', this.#lower(id), () => undefined);
   }
 

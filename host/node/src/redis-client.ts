@@ -25,11 +25,16 @@ export type RedisClient = NodeRedisClient | IoRedisClient;
 /** A command and its parameters. */
 export type Command = string[];
 
+/** When an answer is too late. The signal is made only if it is asked for: it is not cheap. */
+export interface Deadline {
+  readonly signal: AbortSignal;
+}
+
 export interface Connection {
-  /** Sends a command; what has not yet left when the signal is aborted is not sent, if the client can do that. */
-  send(command: Command, signal: AbortSignal): Promise<unknown>;
+  /** Sends a command; one that has not left at the deadline does not leave later, if the client can do that. */
+  send(command: Command, deadline: Deadline): Promise<unknown>;
   /** The same, but neither we nor the client ever send it again. */
-  sendOnce(command: Command, signal: AbortSignal): Promise<unknown>;
+  sendOnce(command: Command, deadline: Deadline): Promise<unknown>;
   /** Drops a connection that works no longer, and makes a new one. */
   reconnect(): void;
   close(): void;
@@ -61,8 +66,10 @@ class NodeRedis implements Connection {
     this.#client = client;
   }
 
-  send(command: Command, abortSignal: AbortSignal): Promise<unknown> {
-    return this.#client.sendCommand(command, { abortSignal });
+  send(command: Command, deadline: Deadline): Promise<unknown> {
+    if (this.#client.isReady) return this.#client.sendCommand(command);
+    // It waits for a connection.
+    return this.#client.sendCommand(command, { abortSignal: deadline.signal });
   }
 
   // This client never repeats what it has begun to write.
@@ -121,8 +128,13 @@ class IoRedis implements Connection {
 const CONNECT_MS = 2000;
 const LONGEST_PAUSE_MS = 1000;
 
-/** A client of our own, of the package `redis`, not yet connected. */
-export async function createClient(url: string) {
+/** A client of our own: declared here, since a consumer need not have the types of `redis`. */
+export interface OwnClient extends NodeRedisClient {
+  on(event: 'error', listener: (error: unknown) => void): unknown;
+}
+
+/** A client of the package `redis`, not yet connected. */
+export async function createClient(url: string): Promise<OwnClient> {
   // The client's own message, and its cause, would show a password.
   if (!URL.canParse(url) || !/^rediss?:$/.test(new URL(url).protocol)) {
     throw new TypeError(
@@ -142,18 +154,17 @@ export async function createClient(url: string) {
 }
 
 /** Connects it, which it would by itself try for ever. */
-export async function connect(
-  client: Awaited<ReturnType<typeof createClient>>,
-  timeoutMs: number,
-): Promise<void> {
+export async function connect(client: OwnClient, timeoutMs: number): Promise<void> {
   let latest: unknown = new Error(`no answer within ${String(timeoutMs)} ms`);
   let timer: ReturnType<typeof setTimeout> | undefined;
   const failed = new Promise<never>((_, reject) => {
-    client.on('error', (error: unknown) => {
+    client.on('error', (error) => {
       latest = error;
       if (isReply(error) && !isPassing(error)) reject(error);
     });
-    timer = setTimeout(() => reject(latest as Error), timeoutMs);
+    timer = setTimeout(() => {
+      reject(latest);
+    }, timeoutMs);
   });
   try {
     await Promise.race([client.connect(), failed]);
@@ -181,7 +192,11 @@ function isPassing(error: Error): boolean {
 /** What a client failed with, as an error of the store. */
 export function redisError(tried: string, error: unknown): StoreRejected | StoreUnavailable {
   const { message, code } = error as { message?: string; code?: string };
-  const text = `redis: ${tried}: ${message || code || 'the client failed'}`;
+  // Some errors of a connection have no message.
+  const what = [message, code].find((part) => part !== undefined && part !== '');
   const refused = isReply(error) && !isPassing(error);
-  return new (refused ? StoreRejected : StoreUnavailable)(text, { cause: error });
+  return new (refused ? StoreRejected : StoreUnavailable)(
+    `redis: ${tried}: ${what ?? 'the client failed'}`,
+    { cause: error },
+  );
 }

@@ -9,7 +9,7 @@
 import { release, renew } from './embedded.js';
 import { describe, StoreRejected } from './errors.js';
 import { connect, connectionOf, createClient, isReply, redisError } from './redis-client.js';
-import type { Command, Connection, RedisClient } from './redis-client.js';
+import type { Command, Connection, Deadline, RedisClient } from './redis-client.js';
 import { duration, LEASE_MS, LONGEST_TIMER_MS, RETENTION_MS, retention } from './settings.js';
 import type { Retention } from './settings.js';
 import type { Claim, ClaimingStore, Hold, MarkingStore } from './types.js';
@@ -84,7 +84,7 @@ export class RedisStore implements ClaimingStore, MarkingStore {
    */
   static async connect(url: string, options?: RedisStoreOptions): Promise<RedisStore> {
     const client = await createClient(url);
-    const store = new RedisStore(client as RedisClient, options);
+    const store = new RedisStore(client, options);
     await connect(client, store.#timeoutMs);
     store.#own = client;
     return store;
@@ -203,37 +203,56 @@ export class RedisStore implements ClaimingStore, MarkingStore {
 
   /** Sends commands in one go, in their order, and waits no longer than is set. */
   async #exchange(commands: readonly Command[], how: 'again' | 'once' = 'again'): Promise<Reply[]> {
-    const abort = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
+    const deadline = new Timeout();
     const late = new Promise<Reply[]>((resolve) => {
-      timer = setTimeout(() => {
-        const error = new Error(`no answer within ${String(this.#timeoutMs)} ms`);
-        abort.abort(error);
+      deadline.start(this.#timeoutMs, (error) => {
         this.#connection.reconnect();
         resolve(commands.map(() => ({ error })));
-      }, this.#timeoutMs);
+      });
     });
-    const replies = Promise.all(commands.map((command) => this.#send(command, how, abort.signal)));
+    const replies = Promise.all(commands.map((command) => this.#send(command, how, deadline)));
     try {
       return await Promise.race([replies, late]);
     } finally {
-      clearTimeout(timer);
+      deadline.stop();
     }
   }
 
-  async #send(command: Command, how: 'again' | 'once', signal: AbortSignal): Promise<Reply> {
+  async #send(command: Command, how: 'again' | 'once', deadline: Timeout): Promise<Reply> {
+    const connection = this.#connection;
     try {
-      const connection = this.#connection;
-      return {
-        value: await (how === 'once'
-          ? connection.sendOnce(command, signal)
-          : connection.send(command, signal)),
-      };
+      const sent =
+        how === 'once'
+          ? connection.sendOnce(command, deadline)
+          : connection.send(command, deadline);
+      return { value: await sent };
     } catch (error) {
       // The server has been demoted; another one may have its name by now.
-      if (isReply(error) && error.message.startsWith('READONLY')) this.#connection.reconnect();
+      if (isReply(error) && error.message.startsWith('READONLY')) connection.reconnect();
       return { error };
     }
+  }
+}
+
+class Timeout implements Deadline {
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #abort: AbortController | undefined;
+
+  start(ms: number, late: (error: Error) => void): void {
+    this.#timer = setTimeout(() => {
+      const error = new Error(`no answer within ${String(ms)} ms`);
+      this.#abort?.abort(error);
+      late(error);
+    }, ms);
+  }
+
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    return this.#abort.signal;
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
   }
 }
 

@@ -49,7 +49,12 @@ export class Renewal {
   #expireLater(): void {
     clearTimeout(this.#expiry);
     const left = this.#heldSince + this.#lengthMs - performance.now();
-    this.#expiry = setTimeout(() => this.#lose(), Math.min(left, LONGEST_TIMER_MS));
+    this.#expiry = setTimeout(
+      () => {
+        this.#lose();
+      },
+      Math.min(left, LONGEST_TIMER_MS),
+    );
   }
 
   async #renew(): Promise<void> {
@@ -57,7 +62,10 @@ export class Renewal {
     try {
       const hold = await this.#driver.renew(this.#ticket);
       if (this.#stopped) return;
-      if (hold === 'lost') return this.#lose();
+      if (hold === 'lost') {
+        this.#lose();
+        return;
+      }
       this.#heldSince = sent;
       this.#expireLater();
     } catch {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { Guard, GuardError, MemoryStore } from 'babelqueue-guard';
-import { Component } from '../dist/component.js';
+import { Component, component } from '../dist/component.js';
 
 const FULL = process.env.BQ_GUARD_FULL === 'true';
 const envelope = (id, size = 0) => JSON.stringify({ data: 'x'.repeat(size), meta: { id } });
@@ -69,21 +69,33 @@ test('a claim of which the component can make nothing is given back', async () =
 });
 
 test('where the stack runs out, it is the guard’s error, and the next delivery is decided', async () => {
-  const guard = new Guard(new MemoryStore());
-  let deepest;
+  const errors = new Set();
+  const decided = [];
+  // From the bottom up: first there is no room for a call, then for a part of one, then for all of it.
   const dive = () => {
-    const decided = guard.process(envelope('deep'), () => 1);
-    decided.catch(() => undefined);
-    deepest ??= decided;
-    dive();
+    try {
+      dive();
+    } catch (error) {
+      if (decided.length === 0) {
+        try {
+          decided.push(component('plain').decide(envelope('deep'), false).question.id);
+        } catch (failure) {
+          errors.add(failure.constructor);
+        }
+      }
+      throw error;
+    }
   };
-  assert.throws(dive, RangeError);
-  await deepest;
+  for (let times = 0; times < 20; times++) {
+    decided.length = 0;
+    assert.throws(dive, RangeError);
+    assert.deepEqual(decided, ['deep']);
+  }
+  assert(errors.has(GuardError));
+  const guard = new Guard(new MemoryStore());
   for (let i = 0; i < 100; i++) {
-    assert.equal(
-      (await guard.process(envelope(`id-${i}`), (context) => context.id)).value,
-      `id-${i}`,
-    );
+    const id = `id-${i}`;
+    assert.equal((await guard.process(envelope(id), (context) => context.id)).value, id);
   }
 });
 
