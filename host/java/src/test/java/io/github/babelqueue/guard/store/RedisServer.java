@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.exceptions.JedisConnectionException;
@@ -19,6 +20,7 @@ import redis.clients.jedis.exceptions.JedisDataException;
 
 /** A real server, as a child process on a free port. */
 public final class RedisServer implements AutoCloseable {
+  private static final AtomicBoolean SAID = new AtomicBoolean();
   private static RedisServer shared;
 
   private final int port;
@@ -44,7 +46,7 @@ public final class RedisServer implements AutoCloseable {
     if (!there && "true".equals(System.getenv("CI"))) {
       fail("redis-server is not installed");
     }
-    if (!there) {
+    if (!there && SAID.compareAndSet(false, true)) {
       System.out.println("Skipped, since redis-server is not installed");
     }
     assumeTrue(there, "redis-server is not installed");
