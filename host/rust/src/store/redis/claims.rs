@@ -110,7 +110,7 @@ impl RedisStore {
             release(&lease, &token),
         ];
         for reply in self.send(asked, &lease, commands, Repeat::Once).await? {
-            asked.answer(reply)?;
+            asked.answer(reply).map_err(what_claims_need)?;
         }
         self.scripts.store(true, Ordering::Release);
         Ok(())
@@ -240,6 +240,16 @@ fn release(lease: &str, token: &str) -> Cmd {
     let mut command = cmd("EVAL");
     command.arg(RELEASE).arg(1).arg(lease).arg(token);
     command
+}
+
+/// What is missing inside a script, the server does not always say.
+fn what_claims_need(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Rejected(text) => StoreError::Rejected(format!(
+            "{text}; claims need the permissions eval, get, set, pttl, del and pexpire on such keys"
+        )),
+        error @ StoreError::Unavailable(_) => error,
+    }
 }
 
 /// What a script says of the token.

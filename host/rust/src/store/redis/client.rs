@@ -35,7 +35,7 @@ pub struct RedisClient {
 }
 
 pub(super) enum Kind {
-    Single(Client),
+    Single(Box<Client>),
     Sentinel(Box<Mutex<SentinelClient>>),
     Cluster(Box<ClusterClient>),
 }
@@ -50,7 +50,7 @@ impl From<Client> for RedisClient {
     fn from(client: Client) -> Self {
         let name = format!("redis {}", client.get_connection_info().addr());
         Self {
-            kind: Kind::Single(client),
+            kind: Kind::Single(Box::new(client)),
             name,
         }
     }
@@ -75,6 +75,18 @@ impl From<ClusterClient> for RedisClient {
 }
 
 impl RedisClient {
+    /// Whether a connection may be encrypted, as far as can be told.
+    #[cfg(feature = "redis-tls")]
+    pub(super) fn may_use_tls(&self) -> bool {
+        match &self.kind {
+            Kind::Single(client) => matches!(
+                client.get_connection_info().addr(),
+                redis::ConnectionAddr::TcpTls { .. }
+            ),
+            Kind::Sentinel(_) | Kind::Cluster(_) => true,
+        }
+    }
+
     pub(super) async fn connect(&self, timeouts: Timeouts) -> RedisResult<Connection> {
         match &self.kind {
             Kind::Single(client) => Ok(Connection::Single(connect(client, timeouts).await?)),
@@ -147,17 +159,14 @@ pub(super) enum Target<'a> {
 
 impl Connection {
     /// Sends commands to one server, in one round trip, and returns a reply
-    /// for each, which may be an error.
+    /// for each, which may be an error if the pipeline is to ignore them.
     pub(super) async fn send(
         &mut self,
         target: Target<'_>,
         commands: &Pipeline,
     ) -> RedisResult<Vec<Value>> {
         match self {
-            Self::Single(connection) => {
-                let mut commands = commands.clone();
-                commands.ignore_errors().query_async(connection).await
-            }
+            Self::Single(connection) => commands.query_async(connection).await,
             Self::Cluster(connection) => send_to_cluster(connection, target, commands).await,
         }
     }

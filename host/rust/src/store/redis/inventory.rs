@@ -104,8 +104,10 @@ impl RedisStore {
         let asked = self.asked("list the keys", None);
         let nodes = self.link.nodes().await;
         let nodes = nodes.map_err(|failure| asked.failed(&failure))?;
-        let (cursor, node) = match from.and_then(|from| from.split_once('@')) {
-            Some((cursor, node)) => (cursor, node),
+        let (cursor, node) = match from {
+            Some(from) => from.split_once('@').ok_or_else(|| {
+                StoreError::Rejected(format!("{from:?} is not where a page began"))
+            })?,
             None => ("0", nodes.first().map_or("", String::as_str)),
         };
         let mut command = redis::cmd("SCAN");

@@ -68,6 +68,7 @@ impl Link {
         repeat: Repeat,
     ) -> Result<[Value; N], Failure> {
         let mut pipeline = Pipeline::with_capacity(N);
+        pipeline.ignore_errors();
         for command in commands {
             pipeline.add_command(command);
         }

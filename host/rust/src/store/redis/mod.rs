@@ -72,6 +72,10 @@ impl RedisStore {
     /// A store over a client of one's own. Does not connect yet; see
     /// [`check`](Self::check).
     ///
+    /// With the feature `redis-tls`, a client that may use TLS makes rustls
+    /// take its cryptography from `ring`, unless the program has installed
+    /// another provider.
+    ///
     /// # Errors
     ///
     /// A timeout of zero, of a fraction of a millisecond, or over ten thousand
@@ -80,8 +84,13 @@ impl RedisStore {
         client: impl Into<RedisClient>,
         settings: &RedisSettings,
     ) -> Result<Self, SettingError> {
+        let client = client.into();
+        #[cfg(feature = "redis-tls")]
+        if client.may_use_tls() {
+            tls::provide();
+        }
         Ok(Self {
-            link: Link::new(client.into(), Timeouts::new(settings)?),
+            link: Link::new(client, Timeouts::new(settings)?),
             keys: Keys::new(settings),
             retention: settings.retention,
             lease: settings.lease.millis(),
@@ -97,6 +106,11 @@ impl RedisStore {
     /// | `redis+unix:///path[?db=1]` | one server, by its socket |
     /// | `redis+sentinel://[user[:password]@]sentinel[:port],…/master[/db]` | the one that Sentinel names; user and password are the server's |
     /// | `redis+cluster://[user[:password]@]node[:port],…` | a cluster, by any of its nodes |
+    ///
+    /// With the feature `redis-tls`, `rediss` or `valkeys` in the place of
+    /// `redis` or `valkey` mean TLS. The system's certificate authorities are
+    /// trusted, or with `?ca=FILE` those in a PEM file instead;
+    /// `cert=FILE&key=FILE` name a client certificate and its key.
     ///
     /// # Errors
     ///

@@ -143,6 +143,10 @@ fn names(code: &str, details: &str, codes: &[&str]) -> bool {
 
 /// Whether an error of the client's own will be the same next time.
 fn is_lasting(error: &RedisError) -> bool {
+    #[cfg(feature = "redis-tls")]
+    if super::tls::is_mistrust(error) {
+        return true;
+    }
     match error.kind() {
         ErrorKind::AuthenticationFailed
         | ErrorKind::InvalidClientConfig

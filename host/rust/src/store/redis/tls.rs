@@ -2,8 +2,10 @@
 
 use super::url::bad;
 use crate::settings::SettingError;
-use redis::{ClientTlsConfig, TlsCertificates, parse_redis_url};
+use redis::{ClientTlsConfig, RedisError, TlsCertificates, parse_redis_url};
 use rustls::crypto::{CryptoProvider, ring};
+use std::error::Error;
+use std::io;
 
 /// Sees to it that rustls has its cryptography, without which connecting would
 /// panic. What the program has chosen itself stays.
@@ -12,6 +14,26 @@ pub(super) fn provide() {
         // Another thread may have been quicker, and that is all right.
         let _ = ring::default_provider().install_default();
     }
+}
+
+/// Whether one side does not accept the other's certificate.
+pub(super) fn is_mistrust(error: &RedisError) -> bool {
+    let mut source = error.source();
+    while let Some(error) = source {
+        let tls = error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref)
+            .and_then(|error| error.downcast_ref::<rustls::Error>())
+            .or_else(|| error.downcast_ref());
+        if let Some(tls) = tls {
+            return matches!(
+                tls,
+                rustls::Error::InvalidCertificate(_) | rustls::Error::AlertReceived(_)
+            );
+        }
+        source = error.source();
+    }
+    false
 }
 
 /// The certificates that a URL names, if it does.

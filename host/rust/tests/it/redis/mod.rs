@@ -1,13 +1,28 @@
 //! The store on Redis, with real servers.
 
+mod faults;
 mod interop;
+mod proxy;
+mod refusals;
+mod replies;
 
+use babelqueue_guard::settings::LeaseLength;
 use babelqueue_guard::store::redis::{RedisSettings, RedisStore};
 use babelqueue_guard::suite::{self, SuiteSettings};
+use std::time::Duration;
 use test_servers::Redis;
 
 async fn store(redis: &Redis, settings: &RedisSettings) -> RedisStore {
     RedisStore::connect(&redis.url(), settings).await.unwrap()
+}
+
+/// As usual, but with less patience.
+fn settings_for_tests() -> RedisSettings {
+    let mut settings = RedisSettings::default();
+    settings.connect_timeout = Duration::from_secs(1);
+    settings.response_timeout = Duration::from_secs(1);
+    settings.lease = LeaseLength::of(Duration::from_secs(2)).unwrap();
+    settings
 }
 
 fn as_in_suite(settings: SuiteSettings) -> RedisSettings {
