@@ -9,6 +9,7 @@ const NODE = [
   'Headers',
   'performance',
   'process',
+  'setImmediate',
   'setTimeout',
   'URL',
   'WebAssembly',

@@ -3,9 +3,11 @@ import { Guard } from 'babelqueue-guard';
 import { RedisStore } from 'babelqueue-guard/redis';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
-import { RedisServer, skip } from '../tests/redis-server.js';
+import { skipWithout } from '../tests/programs.js';
+import { REDIS_SERVER, RedisServer } from '../tests/redis-server.js';
 import { awaited, print, race } from './timing.js';
 
+const skip = skipWithout(REDIS_SERVER);
 if (skip) {
   console.log(`\nskipped: ${skip}`);
   process.exit();

@@ -4,7 +4,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 
 const artifact = (name) => readFile(new URL(`../artifacts/${name}`, import.meta.url));
-const constant = (name, text) => `export const ${name} = ${JSON.stringify(text)};\n`;
+const constant = (name, text) => `export const ${name}: string = ${JSON.stringify(text)};\n`;
 
 let source = '// Made by scripts/embed.js.\n';
 for (const world of ['plain', 'claiming']) {

@@ -246,7 +246,13 @@ function parse(delivery: Exclude<Delivery, Body>): Message {
 }
 
 function isBody(value: unknown): value is Body {
-  return typeof value === 'string' || value instanceof Uint8Array;
+  if (typeof value === 'string') return true;
+  // Unlike `instanceof`, this knows the arrays of other realms, as test runners make them.
+  return ArrayBuffer.isView(value) && tagOf(value) === 'Uint8Array';
+}
+
+function tagOf(value: object): unknown {
+  return (value as { [Symbol.toStringTag]?: unknown })[Symbol.toStringTag];
 }
 
 function isReplay(headers: DeliveryHeaders | undefined): boolean {

@@ -136,7 +136,7 @@ export interface OwnClient extends NodeRedisClient {
 /** A client of the package `redis`, not yet connected. */
 export async function createClient(url: string): Promise<OwnClient> {
   // The client's own message, and its cause, would show a password.
-  if (!URL.canParse(url) || !/^rediss?:$/.test(new URL(url).protocol)) {
+  if (!URL.canParse(url) || !/^(redis|valkey)s?:$/.test(new URL(url).protocol)) {
     throw new TypeError(
       'the URL of a Redis store is redis://host:port/db or rediss://host:port/db',
     );
@@ -145,7 +145,7 @@ export async function createClient(url: string): Promise<OwnClient> {
     throw new Error('RedisStore.connect needs the package redis: npm install redis', { cause });
   });
   return redis.createClient({
-    url,
+    url: url.replace(/^valkey/i, 'redis'),
     socket: {
       connectTimeout: CONNECT_MS,
       reconnectStrategy: (retries) => Math.min(50 * 2 ** retries, LONGEST_PAUSE_MS),

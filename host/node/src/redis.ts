@@ -97,6 +97,21 @@ export class RedisStore implements ClaimingStore, MarkingStore {
     this.#own = undefined;
   }
 
+  /**
+   * What an operator should know of the server's settings: with an eviction
+   * policy, it forgets marks when it runs short of memory. Worth asking for
+   * when a consumer starts.
+   */
+  async concerns(): Promise<string[]> {
+    const info = text(await this.#value(['INFO', 'memory'])) ?? '';
+    const [, policy = 'noeviction'] = /^maxmemory_policy:(\S+)/m.exec(info) ?? [];
+    if (policy === 'noeviction') return [];
+    return [
+      `maxmemory-policy is ${policy}: short of memory, the server forgets which messages were ` +
+        'processed, and they run again; noeviction is right',
+    ];
+  }
+
   async seen(id: string): Promise<boolean> {
     return (await this.#value(['GET', this.#mark(id)])) !== null;
   }

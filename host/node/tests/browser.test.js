@@ -1,17 +1,15 @@
 // The guard in a browser: the page of browser/, and every body of the shared cases.
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, before, test } from 'node:test';
+import { describeWith } from './programs.js';
 
 const CHROMIUM = process.env.CHROMIUM ?? 'chromium';
-const missing = spawnSync(CHROMIUM, ['--version']).error !== undefined;
-const skip = missing && process.env.CI !== 'true' && `${CHROMIUM} is not installed`;
-
 const root = new URL('../../../', import.meta.url);
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.json': 'application/json' };
 
@@ -28,7 +26,7 @@ const CASES = `<!doctype html><pre id="verdicts"></pre><script type="module">
   document.getElementById('verdicts').textContent = encodeURIComponent(JSON.stringify(verdicts));
 </script>`;
 
-describe('in Chromium', { skip }, () => {
+describeWith(CHROMIUM, 'in Chromium', () => {
   let server, origin, profile;
 
   before(async () => {

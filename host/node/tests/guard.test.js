@@ -1,6 +1,7 @@
 // The contract's situations, over stores that fail, and handlers of every kind.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { runInNewContext } from 'node:vm';
 import {
   Guard,
   GuardError,
@@ -297,6 +298,7 @@ describe('a delivery', () => {
       { body: null, id: 'a' },
       { meta: { id: 'a' } },
       new ArrayBuffer(2),
+      new Uint16Array(2),
       Object.create(null),
     ]) {
       await assert.rejects(guard.process(delivery, assert.fail), TypeError);
@@ -326,6 +328,14 @@ describe('a delivery', () => {
     for (const bodyLimit of [0, -1, 1.5, NaN, Infinity, '1', 2 ** 40]) {
       assert.throws(() => new Guard(new MemoryStore(), { bodyLimit }), /bodyLimit/);
     }
+  });
+
+  test('may come from another realm', async () => {
+    const bytes = runInNewContext('Uint8Array.from(text, (c) => c.charCodeAt(0))', {
+      text: envelope('a'),
+    });
+    assert.equal(bytes instanceof Uint8Array, false);
+    assert.equal((await new Guard(new MemoryStore()).process(bytes, () => 1)).id, 'a');
   });
 
   test('may be part of a larger buffer', async () => {

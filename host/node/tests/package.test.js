@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { after, before, describe, test } from 'node:test';
-import { RedisServer, skip } from './redis-server.js';
+import { skipWithout } from './programs.js';
+import { REDIS_SERVER, RedisServer } from './redis-server.js';
 
 const here = fileURLToPath(new URL('..', import.meta.url));
 const run = promisify(execFile);
@@ -102,7 +103,7 @@ describe('the package', () => {
     await compile('--types', 'node', '--skipLibCheck', 'types-redis.ts');
   });
 
-  test('does what its README says, on Redis', { skip }, async () => {
+  test('does what its README says, on Redis', { skip: skipWithout(REDIS_SERVER) }, async () => {
     const server = await RedisServer.start();
     try {
       const [, { program, output }] = await programs();

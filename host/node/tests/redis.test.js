@@ -1,12 +1,13 @@
 // The store on a real server: what it writes, what it refuses, and a server that fails.
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { after, before, beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Guard, StoreRejected, StoreUnavailable } from 'babelqueue-guard';
 import { RedisStore } from 'babelqueue-guard/redis';
 import { Redis } from 'ioredis';
 import { createClient, createClientPool, createCluster } from 'redis';
-import { freePort, RedisServer, skip } from './redis-server.js';
+import { describeWith } from './programs.js';
+import { freePort, REDIS_SERVER, RedisServer } from './redis-server.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -26,7 +27,7 @@ const CLIENTS = {
 };
 
 for (const [name, open] of Object.entries(CLIENTS)) {
-  describe(`Redis by ${name}`, { skip }, () => {
+  describeWith(REDIS_SERVER, `Redis by ${name}`, () => {
     let server, opened, client;
     const stores = [];
     const store = (settings) => {
@@ -283,6 +284,18 @@ for (const [name, open] of Object.entries(CLIENTS)) {
       }
     });
 
+    test('an eviction policy is a concern', async () => {
+      assert.deepEqual(await store().concerns(), []);
+      await server.command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru');
+      try {
+        const [concern, ...others] = await store().concerns();
+        assert.match(concern, /^maxmemory-policy is allkeys-lru: /);
+        assert.deepEqual(others, []);
+      } finally {
+        await server.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
+      }
+    });
+
     test('a user without permission is rejected', async () => {
       await server.command(
         'ACL',
@@ -326,7 +339,7 @@ async function eventually(attempt) {
   }
 }
 
-describe('a connection of our own', { skip }, () => {
+describeWith(REDIS_SERVER, 'a connection of our own', () => {
   let server;
   before(async () => {
     server = await RedisServer.start('--requirepass', 'secret word');
@@ -334,7 +347,8 @@ describe('a connection of our own', { skip }, () => {
   after(() => server?.stop());
 
   test('opens, works, and is closed', async () => {
-    const store = await RedisStore.connect(server.url.replace('://', '://:secret%20word@'));
+    const url = server.url.replace('redis://', 'valkey://:secret%20word@');
+    const store = await RedisStore.connect(url);
     assert.equal((await new Guard(store).process({ id: 'a' }, () => 1)).marked, true);
     store.close();
     await assert.rejects(store.seen('a'), StoreUnavailable);

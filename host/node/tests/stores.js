@@ -4,7 +4,8 @@ import { MemoryStore } from 'babelqueue-guard';
 import { RedisStore } from 'babelqueue-guard/redis';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
-import { RedisServer, skip } from './redis-server.js';
+import { describeWith } from './programs.js';
+import { REDIS_SERVER, RedisServer } from './redis-server.js';
 
 /** The three functions of a store, each answering by a promise. */
 export function asynchronous(store) {
@@ -24,7 +25,7 @@ export function forEveryStore(name, tests) {
   describe(`${name}, memory`, () => tests((settings) => new MemoryStore(settings)));
   describe(`${name}, memory by promises`, () =>
     tests((settings) => asynchronous(new MemoryStore(settings))));
-  describe(`${name}, Redis`, { skip }, () => {
+  describeWith(REDIS_SERVER, `${name}, Redis`, () => {
     let server;
     const clients = [];
     const stores = [];

@@ -14,7 +14,7 @@ async function open({ store: url, prefix, name, retention_ms, claim, lease_ms })
   const settings = { retentionMs: retention_ms, leaseMs: lease_ms };
   await store.close?.();
   if (url === 'memory:') store = new MemoryStore(settings);
-  else if (/^rediss?:/.test(url)) {
+  else if (/^(redis|valkey)s?:/.test(url)) {
     store = await RedisStore.connect(url, { ...settings, prefix, name });
   } else throw new Unsupported(`no store ${url}`);
   guard = new Guard(store, { claim: claim ?? false });
