@@ -25,6 +25,22 @@ pub mod artifacts {
     pub const PLAIN_CORE: &[u8] = include_bytes!("../artifacts/plain.core.wasm");
     /// The core module for the WIT world `claiming`.
     pub const CLAIMING_CORE: &[u8] = include_bytes!("../artifacts/claiming.core.wasm");
+    /// The WIT package that describes them, as one file.
+    pub const WIT: &str = concat!(
+        include_str!("../wit/types.wit"),
+        "\n",
+        include_str!("../wit/store.wit"),
+        "\n",
+        include_str!("../wit/claims.wit"),
+        "\n",
+        include_str!("../wit/marker.wit"),
+        "\n",
+        include_str!("../wit/guard.wit"),
+        "\n",
+        include_str!("../wit/steps.wit"),
+        "\n",
+        include_str!("../wit/worlds.wit"),
+    );
 }
 
 /// A body longer than this is refused unless another limit is set: 16 MiB.
