@@ -86,7 +86,18 @@ pub async fn connect(
             Ok(Arc::new(SqliteStore::connect(url, &sqlite).await?))
         }
         _ => Err(ConnectError::Scheme {
-            scheme: scheme.to_owned(),
+            // What is no scheme may be a password that somebody has mistyped.
+            scheme: if is_scheme(scheme) {
+                scheme.to_owned()
+            } else {
+                String::new()
+            },
         }),
     }
+}
+
+/// Of RFC 3986, section 3.1.
+fn is_scheme(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte))
 }
