@@ -100,20 +100,20 @@ mod imp {
 
     /// The position of the first byte whose high bit `find` sets.
     #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the two halves are taken apart on purpose"
+    )]
     fn first(block: &Block, find: impl Fn(u64) -> u64) -> Option<usize> {
         let whole = u128::from_le_bytes(*block);
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "the two halves are taken apart on purpose"
-        )]
-        let (low, high) = (find(whole as u64), find((whole >> 64) as u64));
-        if low | high == 0 {
-            None
-        } else if low != 0 {
-            Some(low.trailing_zeros() as usize / 8)
-        } else {
-            Some(8 + high.trailing_zeros() as usize / 8)
+        let halves = [whole as u64, (whole >> 64) as u64];
+        for (half, start) in halves.into_iter().zip([0, 8]) {
+            let found = find(half);
+            if found != 0 {
+                return Some(start + found.trailing_zeros() as usize / 8);
+            }
         }
+        None
     }
 
     #[inline(always)]

@@ -245,8 +245,25 @@ impl<'a> Scanner<'a> {
     }
 
     /// A string, checked but not unescaped.
+    #[inline(always)]
     pub(crate) fn string(&mut self) -> Scan<RawString<'a>> {
         self.expect(b'"')?;
+        // Most strings end within a block, and hold nothing to be looked at.
+        if let Some(block) = self.block()
+            && let Some(end) = plain_end(block)
+            && let Some((bytes, [b'"', ..])) = block.split_at_checked(end)
+        {
+            self.at += end + 1;
+            return Ok(RawString {
+                bytes,
+                escaped: false,
+            });
+        }
+        self.long_string()
+    }
+
+    #[inline(never)]
+    fn long_string(&mut self) -> Scan<RawString<'a>> {
         let start = self.at;
         let mut escaped = false;
         loop {
