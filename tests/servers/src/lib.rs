@@ -19,10 +19,16 @@
     reason = "only tests use this"
 )]
 
+pub mod certificates;
 pub mod process;
 pub mod redis;
+pub mod redis_cluster;
+pub mod redis_sentinel;
 
+pub use crate::certificates::Certificates;
 pub use crate::redis::{Redis, redis};
+pub use crate::redis_cluster::RedisCluster;
+pub use crate::redis_sentinel::RedisSentinel;
 
 use std::ffi::OsString;
 use std::net::TcpListener;

@@ -91,6 +91,12 @@ impl Redis {
         format!("redis://{}", self.address())
     }
 
+    /// The program that it runs.
+    #[must_use]
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// Where it keeps its files.
     #[must_use]
     pub fn folder(&self) -> &Path {
@@ -208,5 +214,18 @@ impl Redis {
 
     fn log_path(&self) -> PathBuf {
         self.folder.path().join("server.log")
+    }
+}
+
+/// Waits until something is so.
+///
+/// # Panics
+///
+/// If it takes longer than a server may take to start.
+pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let until = Instant::now() + READY;
+    while !is_so() {
+        assert!(Instant::now() < until, "{what} is not ready in time");
+        sleep(Duration::from_millis(20));
     }
 }

@@ -37,7 +37,11 @@ pub struct RedisClient {
 pub(super) enum Kind {
     Single(Box<Client>),
     Sentinel(Box<Mutex<SentinelClient>>),
-    Cluster(Box<ClusterClient>),
+    Cluster {
+        client: Box<ClusterClient>,
+        /// Where it begins, if that is known.
+        nodes: Vec<Client>,
+    },
 }
 
 impl fmt::Debug for RedisClient {
@@ -68,7 +72,10 @@ impl From<SentinelClient> for RedisClient {
 impl From<ClusterClient> for RedisClient {
     fn from(client: ClusterClient) -> Self {
         Self {
-            kind: Kind::Cluster(Box::new(client)),
+            kind: Kind::Cluster {
+                client: Box::new(client),
+                nodes: Vec::new(),
+            },
             name: "redis cluster".into(),
         }
     }
@@ -83,7 +90,7 @@ impl RedisClient {
                 client.get_connection_info().addr(),
                 redis::ConnectionAddr::TcpTls { .. }
             ),
-            Kind::Sentinel(_) | Kind::Cluster(_) => true,
+            Kind::Sentinel(_) | Kind::Cluster { .. } => true,
         }
     }
 
@@ -97,26 +104,29 @@ impl RedisClient {
                     .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
                 Ok(Connection::Single(connect(&master, timeouts).await?))
             }
-            Kind::Cluster(client) => {
+            Kind::Cluster { client, nodes } => {
                 let config = ClusterConfig::new()
                     .set_connection_timeout(timeouts.connect)
                     .set_response_timeout(timeouts.response);
-                let connection = client.get_async_connection_with_config(config).await?;
-                Ok(Connection::Cluster(connection))
+                let connected = client.get_async_connection_with_config(config).await;
+                if connected.as_ref().is_err_and(is_bad_password) {
+                    for node in nodes {
+                        authenticate(node, &timeouts.config()).await?;
+                    }
+                }
+                Ok(Connection::Cluster(connected?))
             }
         }
     }
 }
 
 async fn connect(client: &Client, timeouts: Timeouts) -> RedisResult<MultiplexedConnection> {
-    let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(timeouts.connect))
-        .set_response_timeout(Some(timeouts.response));
+    let config = timeouts.config();
     let connected = client
         .get_multiplexed_async_connection_with_config(&config)
         .await;
     match connected {
-        Err(error) if error.kind() == ErrorKind::AuthenticationFailed => {
+        Err(error) if is_bad_password(&error) => {
             authenticate(client, &config).await?;
             client
                 .get_multiplexed_async_connection_with_config(&config)
@@ -124,6 +134,15 @@ async fn connect(client: &Client, timeouts: Timeouts) -> RedisResult<Multiplexed
         }
         connected => connected,
     }
+}
+
+/// Whether a server is said to have refused the password. A cluster's client
+/// says so in its text alone.
+pub(super) fn is_bad_password(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::AuthenticationFailed
+        || error
+            .detail()
+            .is_some_and(|detail| detail.contains("AuthenticationFailed"))
 }
 
 /// Asks again why a password is refused: the client's error hides what the

@@ -56,7 +56,7 @@ impl Link {
 
     /// Whether two keys may be on two servers.
     pub(super) fn is_cluster(&self) -> bool {
-        matches!(self.client.kind, Kind::Cluster(_))
+        matches!(self.client.kind, Kind::Cluster { .. })
     }
 
     /// Sends commands to one server, in one round trip. Each has its reply,

@@ -1,6 +1,7 @@
 //! What the server's replies and the client's errors mean
 //! (contract, section 7).
 
+use super::client::is_bad_password;
 use crate::error::StoreError;
 use redis::{ErrorKind, RedisError, ServerError, Value};
 
@@ -147,11 +148,13 @@ fn is_lasting(error: &RedisError) -> bool {
     if super::tls::is_mistrust(error) {
         return true;
     }
+    if is_bad_password(error) {
+        return true;
+    }
     match error.kind() {
-        ErrorKind::AuthenticationFailed
-        | ErrorKind::InvalidClientConfig
-        | ErrorKind::RESP3NotSupported
-        | ErrorKind::Server(_) => !is_passing("ERR", &error.to_string()),
+        ErrorKind::InvalidClientConfig | ErrorKind::RESP3NotSupported | ErrorKind::Server(_) => {
+            !is_passing("ERR", &error.to_string())
+        }
         _ => false,
     }
 }

@@ -1,6 +1,7 @@
 //! Settings of a [`RedisStore`](super::RedisStore).
 
 use crate::settings::{Consumer, LeaseLength, Millis, Retention, SettingError};
+use redis::AsyncConnectionConfig;
 use std::time::Duration;
 
 /// What a [`RedisStore`](super::RedisStore) writes, and how long it waits.
@@ -61,5 +62,12 @@ impl Timeouts {
             connect: checked("connect_timeout", settings.connect_timeout)?,
             response: checked("response_timeout", settings.response_timeout)?,
         })
+    }
+
+    /// The same for a connection to one server.
+    pub(super) fn config(self) -> AsyncConnectionConfig {
+        AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(self.connect))
+            .set_response_timeout(Some(self.response))
     }
 }

@@ -6,6 +6,7 @@ use redis::{ClientTlsConfig, RedisError, TlsCertificates, parse_redis_url};
 use rustls::crypto::{CryptoProvider, ring};
 use std::error::Error;
 use std::io;
+use std::sync::Arc;
 
 /// Sees to it that rustls has its cryptography, without which connecting would
 /// panic. What the program has chosen itself stays.
@@ -18,22 +19,17 @@ pub(super) fn provide() {
 
 /// Whether one side does not accept the other's certificate.
 pub(super) fn is_mistrust(error: &RedisError) -> bool {
-    let mut source = error.source();
-    while let Some(error) = source {
-        let tls = error
-            .downcast_ref::<io::Error>()
-            .and_then(io::Error::get_ref)
-            .and_then(|error| error.downcast_ref::<rustls::Error>())
-            .or_else(|| error.downcast_ref());
-        if let Some(tls) = tls {
-            return matches!(
-                tls,
-                rustls::Error::InvalidCertificate(_) | rustls::Error::AlertReceived(_)
-            );
-        }
-        source = error.source();
-    }
-    false
+    // The client keeps what it got from the socket in an `Arc`.
+    let tls = error
+        .source()
+        .and_then(|source| source.downcast_ref::<Arc<dyn Error + Send + Sync>>())
+        .and_then(|source| source.downcast_ref::<io::Error>())
+        .and_then(io::Error::get_ref)
+        .and_then(|source| source.downcast_ref::<rustls::Error>());
+    matches!(
+        tls,
+        Some(rustls::Error::InvalidCertificate(_) | rustls::Error::AlertReceived(_))
+    )
 }
 
 /// The certificates that a URL names, if it does.

@@ -52,10 +52,7 @@ pub(super) fn client(url: &str) -> Result<RedisClient, SettingError> {
     let address = Address::parse(scheme, rest);
     match topology {
         "" => address.single(),
-        "unix" => {
-            let info = info(&format!("redis+unix://{rest}"))?;
-            Ok(Client::open(info).map_err(refused)?.into())
-        }
+        "unix" => Ok(open(&format!("redis+unix://{rest}"))?.into()),
         "sentinel" => address.sentinel(),
         "cluster" => address.cluster(),
         other => Err(bad(format!(
@@ -96,14 +93,7 @@ impl<'u> Address<'u> {
                 "one server has one address; use redis+cluster:// or redis+sentinel:// for several",
             ));
         };
-        let url = self.url(host, self.path);
-        let info = info(&url)?;
-        #[cfg(feature = "redis-tls")]
-        if let Some(certificates) = tls::certificates(&url)? {
-            let client = Client::build_with_tls(info, certificates).map_err(refused)?;
-            return Ok(client.into());
-        }
-        Ok(Client::open(info).map_err(refused)?.into())
+        Ok(open(&self.url(host, self.path))?.into())
     }
 
     fn cluster(&self) -> Result<RedisClient, SettingError> {
@@ -113,9 +103,10 @@ impl<'u> Address<'u> {
         let urls: Vec<String> = self.hosts.iter().map(|host| self.url(host, "")).collect();
         let nodes = urls
             .iter()
-            .map(|url| info(url))
+            .map(|url| open(url))
             .collect::<Result<Vec<_>, _>>()?;
-        let builder = ClusterClientBuilder::new(nodes)
+        let infos = nodes.iter().map(|node| node.get_connection_info().clone());
+        let builder = ClusterClientBuilder::new(infos)
             // Moved slots are followed by the store.
             .retries(0)
             .tcp_settings(tcp());
@@ -126,7 +117,10 @@ impl<'u> Address<'u> {
         };
         let client = builder.build().map_err(refused)?;
         Ok(RedisClient {
-            kind: Kind::Cluster(Box::new(client)),
+            kind: Kind::Cluster {
+                client: Box::new(client),
+                nodes,
+            },
             name: format!("redis cluster {}", self.hosts.join(",")),
         })
     }
@@ -177,6 +171,16 @@ impl<'u> Address<'u> {
             name: format!("redis {master} by Sentinel {}", self.hosts.join(",")),
         })
     }
+}
+
+/// The client for one server's URL.
+fn open(url: &str) -> Result<Client, SettingError> {
+    let info = info(url)?;
+    #[cfg(feature = "redis-tls")]
+    if let Some(certificates) = tls::certificates(url)? {
+        return Client::build_with_tls(info, certificates).map_err(refused);
+    }
+    Client::open(info).map_err(refused)
 }
 
 fn info(url: &str) -> Result<ConnectionInfo, SettingError> {

@@ -1,11 +1,16 @@
 //! The store on Redis, with real servers.
 
+mod cluster;
 mod faults;
 mod interop;
 mod proxy;
 mod refusals;
 mod replies;
+mod sentinel;
+#[cfg(feature = "redis-tls")]
+mod tls;
 
+use babelqueue_guard::StoreError;
 use babelqueue_guard::settings::LeaseLength;
 use babelqueue_guard::store::redis::{RedisSettings, RedisStore};
 use babelqueue_guard::suite::{self, SuiteSettings};
@@ -14,6 +19,14 @@ use test_servers::Redis;
 
 async fn store(redis: &Redis, settings: &RedisSettings) -> RedisStore {
     RedisStore::connect(&redis.url(), settings).await.unwrap()
+}
+
+#[track_caller]
+fn rejected<T: std::fmt::Debug>(result: Result<T, StoreError>) -> String {
+    match result {
+        Err(StoreError::Rejected(text)) => text,
+        other => panic!("not rejected: {other:?}"),
+    }
 }
 
 /// As usual, but with less patience.

@@ -1,18 +1,11 @@
 //! What the server refuses: credentials, permissions, types.
 
-use super::{settings_for_tests as settings, store};
+use super::{rejected, settings_for_tests as settings, store};
 use babelqueue_guard::redis::{Connection, RedisError, cmd};
 use babelqueue_guard::store::redis::RedisStore;
 use babelqueue_guard::store::url::ConnectError;
 use babelqueue_guard::{ClaimOutcome, Claims, Guard, Hold, Inventory, Marker, Store, StoreError};
 use test_servers::Redis;
-
-fn rejected<T: std::fmt::Debug>(result: Result<T, StoreError>) -> String {
-    match result {
-        Err(StoreError::Rejected(text)) => text,
-        other => panic!("not rejected: {other:?}"),
-    }
-}
 
 async fn refused(url: &str) -> StoreError {
     match RedisStore::connect(url, &settings()).await {
