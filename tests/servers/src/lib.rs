@@ -19,13 +19,18 @@
     reason = "only tests use this"
 )]
 
+pub mod account;
 pub mod certificates;
+pub mod pgbouncer;
+pub mod postgres;
 pub mod process;
 pub mod redis;
 pub mod redis_cluster;
 pub mod redis_sentinel;
 
 pub use crate::certificates::Certificates;
+pub use crate::pgbouncer::Pgbouncer;
+pub use crate::postgres::{Postgres, postgres};
 pub use crate::redis::{Redis, redis};
 pub use crate::redis_cluster::RedisCluster;
 pub use crate::redis_sentinel::RedisSentinel;

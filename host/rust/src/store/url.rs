@@ -4,6 +4,8 @@ use crate::error::StoreError;
 use crate::settings::{Consumer, LeaseLength, Retention, SettingError};
 use crate::store::Inventory;
 use crate::store::memory::{MemorySettings, MemoryStore};
+#[cfg(feature = "postgres")]
+use crate::store::postgres::{PostgresSettings, PostgresStore};
 #[cfg(feature = "redis")]
 use crate::store::redis::{RedisSettings, RedisStore, is_redis};
 #[cfg(feature = "sqlite")]
@@ -73,6 +75,17 @@ pub async fn connect(
                 redis.prefix.clone_from(prefix);
             }
             Ok(Arc::new(RedisStore::connect(url, &redis).await?))
+        }
+        #[cfg(feature = "postgres")]
+        "postgres" | "postgresql" => {
+            let mut postgres = PostgresSettings::default();
+            postgres.consumer.clone_from(&settings.consumer);
+            postgres.retention = settings.retention;
+            postgres.lease = settings.lease;
+            if let Some(prefix) = &settings.prefix {
+                postgres.prefix.clone_from(prefix);
+            }
+            Ok(Arc::new(PostgresStore::connect(url, &postgres).await?))
         }
         #[cfg(feature = "sqlite")]
         "sqlite" => {

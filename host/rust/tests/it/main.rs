@@ -17,6 +17,8 @@ mod component;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod inventory;
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod process;
 #[cfg(feature = "redis")]
 mod redis;

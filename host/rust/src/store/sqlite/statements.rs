@@ -158,3 +158,51 @@ fn collect(table: &str, key: &str) -> Arc<str> {
     )
     .into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tables::DEFAULT_PREFIX;
+    use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection};
+
+    #[tokio::test]
+    async fn no_question_reads_a_whole_table() {
+        let tables = Tables::new(DEFAULT_PREFIX, None).unwrap();
+        let statements = Statements::new(&tables);
+        let mut connection = SqliteConnection::connect("sqlite::memory:").await.unwrap();
+        sqlx::raw_sql(include_str!("sqlite.sql"))
+            .execute(&mut connection)
+            .await
+            .unwrap();
+        let [marks, leases, steps] = &statements.collect;
+        for sql in [
+            &statements.seen,
+            &statements.remember,
+            &statements.mark_first,
+            &statements.forget,
+            &statements.take,
+            &statements.look,
+            &statements.renew,
+            &statements.release,
+            &statements.set_once,
+            &statements.marks.one,
+            &statements.marks.page,
+            &statements.leases.one,
+            &statements.leases.page,
+            marks,
+            steps,
+        ] {
+            let plan = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}")))
+                .fetch_all(&mut connection)
+                .await
+                .unwrap();
+            for step in plan {
+                let step: String = step.get("detail");
+                assert!(!step.starts_with("SCAN babelqueue"), "{sql}: {step}");
+            }
+        }
+        // Leases have no such index: there are few, and each renewal would
+        // change it.
+        assert!(leases.contains("babelqueue_lease"));
+    }
+}
