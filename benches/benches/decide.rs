@@ -54,7 +54,7 @@ fn decide(c: &mut Criterion) {
     }
     let open = Ticket::Open(FailOpen::Absent);
     group.bench_function("empty call", |b| {
-        b.iter(|| component.lease(black_box(&open)));
+        b.iter(|| component.renewal(black_box(&open)));
     });
     group.finish();
 }

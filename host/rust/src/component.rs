@@ -326,6 +326,30 @@ pub(crate) enum Question {
     SetOnce { id: String, step: String },
 }
 
+impl Question {
+    pub(crate) fn id(&self) -> &str {
+        match self {
+            Self::Seen { id }
+            | Self::Remember { id }
+            | Self::Forget { id }
+            | Self::Claim { id }
+            | Self::Renew { id, .. }
+            | Self::Complete { id, .. }
+            | Self::Release { id, .. }
+            | Self::SetOnce { id, .. } => id,
+        }
+    }
+
+    pub(crate) fn token(&self) -> Option<&str> {
+        match self {
+            Self::Renew { token, .. }
+            | Self::Complete { token, .. }
+            | Self::Release { token, .. } => Some(token),
+            _ => None,
+        }
+    }
+}
+
 /// What the guard is told if it asks.
 #[derive(Debug)]
 pub(crate) enum Answer {

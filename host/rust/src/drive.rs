@@ -79,6 +79,22 @@ pub enum Write {
     },
 }
 
+/// How the lease of a ticket is to be extended.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Renewal {
+    /// Nothing is to be asked: there is no lease to lose, or nothing here that
+    /// could hold one.
+    Decided(Hold),
+    /// By asking the store for this lease.
+    Renew {
+        /// The message's id.
+        id: String,
+        /// The lease's token.
+        token: String,
+    },
+}
+
 impl Component {
     /// Asks what has to be known before a delivery can be decided on.
     ///
@@ -119,7 +135,7 @@ impl Component {
     ///
     /// The component trapped.
     pub fn answer_seen(&self, id: &str, seen: bool) -> Result<Decision, Error> {
-        Ok(self.decide_id(id, Answer::Seen(seen))?.0)
+        self.answer(id, Answer::Seen(seen))
     }
 
     /// The decision on an id that was asked for, after a claim.
@@ -128,7 +144,7 @@ impl Component {
     ///
     /// The component trapped.
     pub fn answer_claim(&self, id: &str, found: ClaimOutcome) -> Result<Decision, Error> {
-        Ok(self.decide_id(id, Answer::Claim(found))?.0)
+        self.answer(id, Answer::Claim(found))
     }
 
     /// Asks how a ticket is to be settled.
@@ -157,19 +173,19 @@ impl Component {
         Ok(self.settle(ticket, outcome, Answer::Hold(Hold::Lost))?.0)
     }
 
-    /// The id and token of the lease to be renewed, if the ticket has one.
+    /// Asks how the lease of a ticket is to be extended.
     ///
     /// # Errors
     ///
     /// The ticket is not one of a decision, or the component trapped.
-    pub fn lease(&self, ticket: &Ticket) -> Result<Option<(String, String)>, Error> {
+    pub fn renewal(&self, ticket: &Ticket) -> Result<Renewal, Error> {
         let (hold, question) = self.call(Answer::None, |exports, call| {
             exports.guard.call_renew(call, ticket)
         })?;
-        hold.map_err(crate::StoreError::from)?;
-        match question {
-            None => Ok(None),
-            Some(Question::Renew { id, token }) => Ok(Some((id, token))),
+        let hold = hold.map_err(crate::StoreError::from)?;
+        match about(ticket, question)? {
+            None => Ok(Renewal::Decided(hold)),
+            Some(Question::Renew { id, token }) => Ok(Renewal::Renew { id, token }),
             Some(other) => Err(out_of_turn(&other).into()),
         }
     }
@@ -185,7 +201,10 @@ impl Component {
         })?;
         result.map_err(crate::StoreError::from)?;
         match question {
-            Some(Question::Forget { id }) => Ok(id),
+            Some(Question::Forget { id: forgotten }) => {
+                same(&forgotten, id)?;
+                Ok(forgotten)
+            }
             other => Err(GuardError::Trap(format!("forgot {other:?}")).into()),
         }
     }
@@ -210,17 +229,31 @@ impl Component {
                 return Err(GuardError::Misuse("this component has no steps".into()).into());
             }
         };
-        match question {
+        match about(ticket, question)? {
             None => Ok(None),
-            Some(Question::SetOnce { id, .. }) => Ok(Some(id)),
+            Some(Question::SetOnce { id, step: named }) => {
+                same(&named, step)?;
+                Ok(Some(id))
+            }
             Some(other) => Err(out_of_turn(&other).into()),
         }
     }
 
+    fn answer(&self, id: &str, answer: Answer) -> Result<Decision, Error> {
+        match self.decide_id(id, answer)? {
+            (decision, Some(_)) => Ok(decision),
+            (_, None) => Err(GuardError::Trap(format!("asked about {id:?} once only")).into()),
+        }
+    }
+
     fn decide_id(&self, id: &str, answer: Answer) -> Result<(Decision, Option<Question>), Error> {
-        self.decision(answer, |exports, call| {
+        let (decision, question) = self.decision(answer, |exports, call| {
             exports.guard.call_decide_id(call, id)
-        })
+        })?;
+        if let Some(question) = &question {
+            same(question.id(), id)?;
+        }
+        Ok((decision, question))
     }
 
     fn decision(
@@ -234,7 +267,13 @@ impl Component {
         >,
     ) -> Result<(Decision, Option<Question>), Error> {
         let (decision, question) = self.call(answer, function)?;
-        Ok((decision.map_err(crate::StoreError::from)?, question))
+        let decision = decision.map_err(crate::StoreError::from)?;
+        let (decided, asked) = (decision.id(), question.as_ref().map(Question::id));
+        if decided != asked {
+            let text = format!("decided on {decided:?} and asked about {asked:?}");
+            return Err(GuardError::Trap(text).into());
+        }
+        Ok((decision, question))
     }
 
     fn settle(
@@ -246,8 +285,34 @@ impl Component {
         let (settled, question) = self.call(answer, |exports, call| {
             exports.guard.call_settle(call, ticket, outcome)
         })?;
-        Ok((settled.map_err(crate::StoreError::from)?, question))
+        let settled = settled.map_err(crate::StoreError::from)?;
+        Ok((settled, about(ticket, question)?))
     }
+}
+
+/// Holds a component to the ticket that it was given: none, whoever made it,
+/// can have another message's mark or lease touched.
+fn about(ticket: &Ticket, question: Option<Question>) -> Result<Option<Question>, GuardError> {
+    if let Some(question) = &question {
+        let (id, token) = match ticket {
+            Ticket::Open(_) => return Err(out_of_turn(question)),
+            Ticket::Seen(id) => (id, None),
+            Ticket::Leased(leased) => (&leased.id, Some(leased.lease.token.as_str())),
+        };
+        same(question.id(), id)?;
+        if let Some(used) = question.token() {
+            same(used, token.unwrap_or_default())?;
+        }
+    }
+    Ok(question)
+}
+
+fn same(asked: &str, given: &str) -> Result<(), GuardError> {
+    if asked == given {
+        return Ok(());
+    }
+    let text = format!("asked about {asked:?}, was given {given:?}");
+    Err(GuardError::Trap(text))
 }
 
 /// A component that asks for something the interface has no place for here.

@@ -5,7 +5,7 @@ use crate::component::Component;
 use crate::context::Context;
 use crate::delivery::Delivery;
 use crate::detach::Detach;
-use crate::drive::{Asked, Write};
+use crate::drive::{Asked, Renewal, Write};
 use crate::error::{Error, GuardError};
 use crate::in_flight::InFlight;
 use crate::processed::Processed;
@@ -233,10 +233,12 @@ impl Guard {
     ///
     /// The store could not be asked, or the component trapped.
     pub async fn renew(&self, ticket: &Ticket) -> Result<Hold, Error> {
-        match (self.component.lease(ticket)?, &self.store) {
-            (None, _) => Ok(Hold::Held),
-            (Some((id, token)), Backing::Claims(store)) => Ok(store.renew(&id, &token).await?),
-            (Some(_), Backing::Seen(_)) => Err(mismatch().into()),
+        match (self.component.renewal(ticket)?, &self.store) {
+            (Renewal::Decided(hold), _) => Ok(hold),
+            (Renewal::Renew { id, token }, Backing::Claims(store)) => {
+                Ok(store.renew(&id, &token).await?)
+            }
+            (Renewal::Renew { .. }, Backing::Seen(_)) => Err(mismatch().into()),
         }
     }
 

@@ -20,6 +20,18 @@ impl Ticket {
     }
 }
 
+impl Decision {
+    /// The message's id, if it has a usable one.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        match self {
+            Self::Run(ticket) => ticket.id().ok(),
+            Self::Skip(id) => Some(id),
+            Self::Park(parked) => Some(&parked.id),
+        }
+    }
+}
+
 impl FailOpen {
     /// The reason's name in the contract.
     #[must_use]

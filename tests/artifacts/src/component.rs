@@ -39,12 +39,11 @@ fn linker(engine: &Engine, world: World) -> Linker<State> {
         let mut interface = linker.instance(interface).expect("a new interface");
         for &function in *functions {
             let import = interface.func_new(function, move |mut context, _, arguments, results| {
-                let state = context.data_mut();
-                state.asked.push(Question {
+                let answer = context.data_mut().ask(Question {
                     function: function.to_owned(),
                     arguments: arguments.iter().map(text).collect(),
                 });
-                results[0] = lower_answer(&state.answer);
+                results[0] = lower_answer(&answer);
                 Ok(())
             });
             import.expect("a new function");
@@ -54,10 +53,8 @@ fn linker(engine: &Engine, world: World) -> Linker<State> {
 }
 
 impl Artifact for Component {
-    fn call(&mut self, call: &Call, answer: &Answer) -> wasmtime::Result<Outcomes<Reply>> {
-        let state = self.store.data_mut();
-        state.answer = answer.clone();
-        state.asked.clear();
+    fn call_over(&mut self, store: crate::Store, call: &Call) -> wasmtime::Result<Outcomes<Reply>> {
+        self.store.data_mut().begin(store);
         let (name, arguments) = lower_call(call);
         let interface = match call {
             Call::Once(..) => "babelqueue:guard/steps@0.1.0",

@@ -54,11 +54,10 @@ fn import(
         .iter()
         .map(|&(start, length)| read_text(&memory, &caller, start, length))
         .collect();
-    caller.data_mut().asked.push(Question {
+    let answer = caller.data_mut().ask(Question {
         function: function.to_owned(),
         arguments,
     });
-    let answer = caller.data().answer.clone();
     let realloc = caller
         .get_export("cabi_realloc")
         .and_then(Extern::into_func);

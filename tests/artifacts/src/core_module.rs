@@ -2,7 +2,7 @@
 //! the runtimes without the component model do.
 
 use crate::core_imports::{Realloc, Writer, linker, read_text};
-use crate::{Artifact, Call, Make, Maker, Reply, State, World, bytes};
+use crate::{Artifact, Call, Make, Maker, Reply, State, World, always, bytes};
 use babelqueue_guard_logic::types::{
     Decision, FailOpen, Hold, Lease, Leased, Outcome, Parked, Settled, StoreError, Ticket,
 };
@@ -181,7 +181,11 @@ impl CoreModule {
         id: &[u8],
         answer: &Answer,
     ) -> wasmtime::Result<Outcomes<Reply>> {
-        self.begin(answer);
+        self.store.data_mut().begin(always(answer));
+        self.call_of_one_string(call, id)
+    }
+
+    fn call_of_one_string(&mut self, call: &Call, id: &[u8]) -> wasmtime::Result<Outcomes<Reply>> {
         let bytes = self.lower_bytes(id)?;
         match call {
             Call::DecideText(_) => {
@@ -196,24 +200,18 @@ impl CoreModule {
             other => panic!("not a call of one string: {other:?}"),
         }
     }
-
-    fn begin(&mut self, answer: &Answer) {
-        let state = self.store.data_mut();
-        state.answer = answer.clone();
-        state.asked.clear();
-    }
 }
 
 impl Artifact for CoreModule {
-    fn call(&mut self, call: &Call, answer: &Answer) -> wasmtime::Result<Outcomes<Reply>> {
-        self.begin(answer);
+    fn call_over(&mut self, store: crate::Store, call: &Call) -> wasmtime::Result<Outcomes<Reply>> {
+        self.store.data_mut().begin(store);
         match call {
             Call::Decide(body) => {
                 let arguments = self.lower_bytes(body)?;
                 self.run("babelqueue:guard/guard@0.1.0#decide", &arguments, call)
             }
             Call::DecideText(text) | Call::DecideId(text) | Call::Forget(text) => {
-                self.call_with_bytes(call, text.as_bytes(), answer)
+                self.call_of_one_string(call, text.as_bytes())
             }
             Call::Settle(ticket, outcome) => {
                 let mut arguments = self.lower_ticket(ticket)?;

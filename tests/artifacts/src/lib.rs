@@ -99,14 +99,26 @@ pub enum Reply {
     Bool(bool),
 }
 
+/// A store, as an artifact's imports are linked to it.
+pub type Store = Box<dyn FnMut(&Question) -> Answer + Send>;
+
 /// An instance of an artifact.
 pub trait Artifact {
+    /// Calls a function; what it asks, the store answers in the middle of it.
+    ///
+    /// # Errors
+    ///
+    /// A trap.
+    fn call_over(&mut self, store: Store, call: &Call) -> wasmtime::Result<Outcomes<Reply>>;
+
     /// Calls a function; whatever it asks gets this answer.
     ///
     /// # Errors
     ///
     /// A trap.
-    fn call(&mut self, call: &Call, answer: &Answer) -> wasmtime::Result<Outcomes<Reply>>;
+    fn call(&mut self, call: &Call, answer: &Answer) -> wasmtime::Result<Outcomes<Reply>> {
+        self.call_over(always(answer), call)
+    }
 
     /// The size that the instance's memory has grown to, in bytes.
     fn memory(&self) -> usize;
@@ -191,9 +203,15 @@ pub fn bytes(file: &str) -> Vec<u8> {
     fs::read(folder().join(file)).expect("an artifact; scripts/build-guest makes them")
 }
 
+/// A store that gives this answer to everything.
+fn always(answer: &Answer) -> Store {
+    let answer = answer.clone();
+    Box::new(move |_| answer.clone())
+}
+
 /// What an instance shares with its imports.
 struct State {
-    answer: Answer,
+    store: Store,
     asked: Vec<Question>,
     most: usize,
     memory: usize,
@@ -202,11 +220,23 @@ struct State {
 impl State {
     fn new(most: usize) -> Self {
         Self {
-            answer: Ok(Value::Nothing),
+            store: always(&Ok(Value::Nothing)),
             asked: Vec::new(),
             most,
             memory: 0,
         }
+    }
+
+    /// Gets ready for a call over this store.
+    fn begin(&mut self, store: Store) {
+        self.store = store;
+        self.asked.clear();
+    }
+
+    fn ask(&mut self, question: Question) -> Answer {
+        let answer = (self.store)(&question);
+        self.asked.push(question);
+        answer
     }
 }
 

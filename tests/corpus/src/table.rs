@@ -36,6 +36,58 @@ pub struct GivenId {
     pub why: String,
 }
 
+/// Deliveries that go through one guard over one store, one after another.
+#[derive(Debug, Deserialize)]
+pub struct Sequence {
+    /// What it shows.
+    pub name: String,
+    /// In their order.
+    pub deliveries: Vec<Delivery>,
+}
+
+/// One of a [`Sequence`].
+#[derive(Debug, Deserialize)]
+pub struct Delivery {
+    /// The envelope's `meta.id`.
+    pub meta_id: String,
+    /// Whether the id's mark is removed first.
+    #[serde(default)]
+    pub forget_before: bool,
+    /// What is to become of it.
+    pub expect_effect: Effect,
+    /// How the handler ends, if it runs.
+    pub outcome: Option<Ending>,
+}
+
+/// What becomes of a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effect {
+    /// Its handler is called.
+    Run,
+    /// It is acknowledged without.
+    Skip,
+}
+
+/// How a handler ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ending {
+    /// The effect has happened.
+    Ok,
+    /// It has not.
+    Throw,
+}
+
+impl Delivery {
+    /// The envelope that is delivered.
+    #[must_use]
+    pub fn body(&self) -> String {
+        serde_json::json!({ "job": "urn:babel:parcels:weighed", "meta": { "id": self.meta_id } })
+            .to_string()
+    }
+}
+
 #[derive(Deserialize)]
 struct Row {
     file: String,
@@ -82,6 +134,32 @@ pub fn bodies() -> Vec<Case> {
 #[must_use]
 pub fn given_ids() -> Vec<GivenId> {
     json("ids.json")
+}
+
+/// The sequences of `tests/cases/conformance/manifest.json`.
+///
+/// # Panics
+///
+/// If the manifest cannot be read.
+#[must_use]
+pub fn sequences() -> Vec<Sequence> {
+    let manifest: Manifest = json("conformance/manifest.json");
+    manifest.idempotency.sequences.cases
+}
+
+#[derive(Deserialize)]
+struct Manifest {
+    idempotency: Idempotency,
+}
+
+#[derive(Deserialize)]
+struct Idempotency {
+    sequences: Sequences,
+}
+
+#[derive(Deserialize)]
+struct Sequences {
+    cases: Vec<Sequence>,
 }
 
 fn json<T: DeserializeOwned>(file: &str) -> T {
