@@ -68,8 +68,9 @@ impl Context {
     /// # Errors
     ///
     /// The name is not `[a-z0-9_]{1,40}`; the guard was given no store for
-    /// steps; or that store could not answer, in which case the step must not
-    /// run, and is skipped by the next delivery if the mark was set after all.
+    /// steps, or one that keeps its marks for ever; or that store could not
+    /// answer, in which case the step must not run, and is skipped by the next
+    /// delivery if the mark was set after all.
     pub async fn once(&self, step: &str) -> Result<bool, Error> {
         self.0.guard.once(&self.0.ticket, step).await
     }

@@ -1,6 +1,7 @@
 //! Settings that all stores share, checked where they are made
 //! (contract, sections 7 and 8).
 
+use crate::error::StoreError;
 use std::fmt;
 use std::time::Duration;
 
@@ -78,7 +79,8 @@ impl Millis {
 pub enum Retention {
     /// Counted from the last time the id was remembered.
     For(Millis),
-    /// Until it is forgotten.
+    /// Until it is forgotten. Steps need a retention: a store that keeps its
+    /// marks for ever rejects them (contract, section 4).
     Forever,
 }
 
@@ -99,6 +101,20 @@ impl Retention {
             Self::For(millis) => Some(millis),
             Self::Forever => None,
         }
+    }
+
+    /// The milliseconds that a step's mark is kept for (contract, section 4).
+    ///
+    /// # Errors
+    ///
+    /// Steps are rejected if marks are kept for ever; `store` names the store.
+    pub(crate) fn of_steps(self, store: &str) -> Result<Millis, StoreError> {
+        self.millis().ok_or_else(|| {
+            StoreError::Rejected(format!(
+                "{store}: steps need a retention, and this store keeps its marks for ever: give \
+                 it one to use steps"
+            ))
+        })
     }
 }
 

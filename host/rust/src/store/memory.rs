@@ -186,6 +186,7 @@ impl Claims for MemoryStore {
 #[async_trait]
 impl Marker for MemoryStore {
     async fn set_once(&self, id: &str, step: &str) -> Result<bool, StoreError> {
+        let retention = self.settings.retention.of_steps("memory")?;
         let now = Instant::now();
         // A step's name has no colon, so that no two pairs make one key.
         let key = format!("{step}:{id}");
@@ -193,7 +194,8 @@ impl Marker for MemoryStore {
         if records.steps.live(&key, now).is_some() {
             return Ok(false);
         }
-        records.steps.insert(key.into(), self.marked_until(now), ());
+        let until = now.checked_add(retention.duration());
+        records.steps.insert(key.into(), until, ());
         records.steps.shrink(now, self.settings.maximum);
         Ok(true)
     }

@@ -102,6 +102,9 @@ pub trait Claims: Store {
 pub trait Marker: Send + Sync + 'static {
     /// Sets the step's mark together with its retention, in one atomic step
     /// that is sent once, and says whether this call set it.
+    ///
+    /// Steps need a retention: a store that keeps its marks for ever answers
+    /// [`StoreError::Rejected`], and sends nothing.
     async fn set_once(&self, id: &str, step: &str) -> Result<bool, StoreError>;
 }
 

@@ -3,7 +3,7 @@
 use babelqueue_guard::settings::{LeaseLength, Retention};
 use babelqueue_guard::store::memory::{MemorySettings, MemoryStore};
 use babelqueue_guard::suite::{self, SuiteSettings};
-use babelqueue_guard::{Claims, Inventory, Marker, Store};
+use babelqueue_guard::{Claims, Inventory, Marker, Store, StoreError};
 use std::time::Duration;
 
 async fn make(settings: SuiteSettings) -> MemoryStore {
@@ -62,6 +62,22 @@ async fn lapsed_records_do_not_pile_up() {
     store.set_once("last", "s").await.unwrap();
     let stats = store.stats().await.unwrap();
     assert_eq!(stats.expired, 0, "{stats:?}");
+}
+
+#[tokio::test]
+async fn steps_need_a_retention() {
+    let mut settings = MemorySettings::default();
+    settings.retention = Retention::Forever;
+    let store = MemoryStore::new(settings).unwrap();
+    store.remember("a").await.unwrap();
+    let StoreError::Rejected(refusal) = store.set_once("a", "step").await.unwrap_err() else {
+        panic!("not rejected");
+    };
+    assert!(
+        refusal.starts_with("memory: ") && refusal.contains("give it one"),
+        "{refusal}"
+    );
+    assert_eq!(store.stats().await.unwrap().steps, 0);
 }
 
 #[test]

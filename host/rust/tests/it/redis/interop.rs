@@ -1,6 +1,6 @@
 //! What the store writes, and what it reads of others, by a plain client.
 
-use super::store;
+use super::{rejected, store};
 use babelqueue_guard::settings::{Consumer, LeaseLength, Retention};
 use babelqueue_guard::store::redis::RedisSettings;
 use babelqueue_guard::{ClaimOutcome, Claims, Hold, Marker, Store};
@@ -100,10 +100,15 @@ async fn remembering_restarts_the_retention_and_forever_has_no_end() {
         panic!("not won");
     };
     store.complete("b", &lease.token).await.unwrap();
-    assert!(store.set_once("c", "count").await.unwrap());
-    for key in ["bq:idemp:a", "bq:idemp:b", "bq:once:count:c"] {
+    for key in ["bq:idemp:a", "bq:idemp:b"] {
         assert_eq!(redis.command::<i64>(&["PTTL", key]), -1, "{key}");
     }
+    let refusal = rejected(store.set_once("c", "count").await);
+    assert!(
+        refusal.contains(&redis.address()) && refusal.contains("steps need a retention"),
+        "{refusal}"
+    );
+    assert_eq!(redis.command::<i64>(&["EXISTS", "bq:once:count:c"]), 0);
 }
 
 #[tokio::test]
