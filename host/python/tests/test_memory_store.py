@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from babelqueue_guard import Busy, Done, Lease, MemoryStore, memory
+from babelqueue_guard import Busy, Done, Lease, MemoryStore, StoreRejected, memory
 
 
 @pytest.fixture
@@ -109,6 +109,14 @@ def test_steps_expire_as_marks_do(clock: Any) -> None:
     assert store.set_once("a", "other")
     clock.now += 1
     assert store.set_once("a", "step")
+
+
+def test_steps_need_a_retention() -> None:
+    store = MemoryStore(retention_ms=None)
+    store.remember("a")
+    with pytest.raises(StoreRejected, match="MemoryStore: steps need a retention"):
+        store.set_once("a", "step")
+    assert not store._steps
 
 
 def test_no_call_takes_time_that_grows_with_the_entries() -> None:

@@ -60,8 +60,6 @@ def test_retention(redis_server: RedisServer, open_store: Open) -> None:
     raw = redis_server.client
     open_store(redis_server.url, retention_ms=None).remember("ever")
     assert raw.pttl("bq:idemp:ever") == -1
-    open_store(redis_server.url, retention_ms=None).set_once("ever", "step")
-    assert raw.pttl("bq:once:step:ever") == -1
     longest = 10_000 * 365 * 24 * 3600 * 1000
     open_store(redis_server.url, retention_ms=longest).remember("long")
     assert raw.pttl("bq:idemp:long") > longest - 5000
@@ -134,6 +132,15 @@ def test_steps(redis_server: RedisServer, open_store: Open) -> None:
     assert store.set_once("a", "count")
     assert redis_server.client.get("bq:once:mail:a") == b"1"
     assert redis_server.client.pttl("bq:once:mail:a") > 13 * 24 * 3600 * 1000
+
+
+def test_steps_need_a_retention(redis_server: RedisServer, open_store: Open) -> None:
+    store = open_store(redis_server.url, retention_ms=None)
+    before = redis_server.client.info("stats")["total_commands_processed"]
+    with pytest.raises(StoreRejected, match="Redis: steps need a retention"):
+        store.set_once("a", "step")
+    # The count's own INFO is the next one.
+    assert redis_server.client.info("stats")["total_commands_processed"] == before + 1
 
 
 def test_something_of_another_type_is_neither_taken_for_a_mark_nor_overwritten(

@@ -80,8 +80,8 @@ class Wire:
         self._mark = f"{prefix}idemp{at}:".encode()
         self._lease = f"{prefix}lease{at}:".encode()
         self._once = f"{prefix}once{at}:".encode()
-        retention = settings.retention_ms(retention_ms)
-        self._keep: Command = () if retention is None else ("PX", retention)
+        self._retention_ms = settings.retention_ms(retention_ms)
+        self._keep: Command = () if self._retention_ms is None else ("PX", self._retention_ms)
         self.lease_ms = settings.duration_ms("lease_ms", lease_ms)
 
     def seen(self, id: str) -> Command:
@@ -112,6 +112,7 @@ class Wire:
         return ("EVAL", _RELEASE, 1, self._lease + id.encode(), token)
 
     def set_once(self, id: str, step: str) -> Command:
+        settings.check_steps("Redis", self._retention_ms)
         return ("SET", self._step(id, step), "1", "NX", *self._keep)
 
     def step(self, id: str, step: str) -> Command:

@@ -88,7 +88,8 @@ class Delivery(BaseDelivery):
         For an effect that may be lost rather than happen twice (contract, section 4).
         Without a usable id it is always true. A name is ``[a-z0-9_]{1,40}``.
 
-        Raises :class:`~babelqueue_guard.StoreError`: the step is then not to run.
+        Raises :class:`~babelqueue_guard.StoreError`: the step is then not to run. A store
+        that keeps its marks for ever rejects every step.
         """
         return self._guard._once(self._decision, step)
 

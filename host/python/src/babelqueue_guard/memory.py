@@ -40,9 +40,10 @@ class MemoryStore:
 
     Nothing is shared with other processes, and nothing survives this one.
 
-    Bounded by ``retention_ms`` (14 days; ``None`` for ever) and by ``max_entries`` marks
-    and as many steps: beyond them the ones that were marked first go first, and a copy
-    of such a message runs again. No call takes time that grows with the entries.
+    Bounded by ``retention_ms`` (14 days; ``None`` for ever, with which steps are rejected)
+    and by ``max_entries`` marks (1,000,000) and as many steps: beyond them the ones that
+    were marked first go first, and a copy of such a message runs again. No call takes time
+    that grows with the entries.
 
     Raises ``ValueError`` for a setting that is not a positive whole number.
     """
@@ -52,10 +53,10 @@ class MemoryStore:
         *,
         retention_ms: int | None = settings.RETENTION_MS,
         lease_ms: int = settings.LEASE_MS,
-        max_entries: int = 100_000,
+        max_entries: int = 1_000_000,
     ) -> None:
-        retention = settings.retention_ms(retention_ms)
-        self._retention = _FOREVER if retention is None else retention / 1000
+        self._retention_ms = settings.retention_ms(retention_ms)
+        self._retention = _FOREVER if self._retention_ms is None else self._retention_ms / 1000
         self._lease_ms = settings.duration_ms("lease_ms", lease_ms)
         self._max_entries = settings.whole("max_entries", max_entries, 2**53, "entries")
         self._lock = threading.Lock()
@@ -115,7 +116,11 @@ class MemoryStore:
             return self._drop(id, token)
 
     def set_once(self, id: str, step: str) -> bool:
-        """Sets the mark of one step; whether this call set it."""
+        """Sets the mark of one step; whether this call set it.
+
+        Raises :class:`~babelqueue_guard.StoreRejected` if marks are kept for ever.
+        """
+        settings.check_steps("MemoryStore", self._retention_ms)
         # A step's name has no colon, so no two pairs share a key.
         key = f"{step}:{id}"
         with self._lock:

@@ -60,8 +60,9 @@ class RedisStore:
     same name, or none, share their marks: that is how the copies of one consumer, in any
     language, do.
 
-    ``retention_ms`` is how long a mark is kept (14 days; ``None`` for ever), ``lease_ms``
-    how long a claim lasts unless it is renewed (60 s). ``prefix`` begins every key.
+    ``retention_ms`` is how long a mark is kept (14 days; ``None`` for ever, with which
+    steps are rejected), ``lease_ms`` how long a claim lasts unless it is renewed (60 s).
+    ``prefix`` begins every key.
 
     Raises ``ValueError`` for a setting that cannot be. The methods raise
     :class:`~babelqueue_guard.StoreUnavailable` when Redis cannot be reached or refuses
@@ -156,7 +157,10 @@ class RedisStore:
         return bool(self._send(self._wire.release(id, token)) == 1)
 
     def set_once(self, id: str, step: str) -> bool:
-        """Sets the mark of one step; whether this call set it. Sent once."""
+        """Sets the mark of one step; whether this call set it. Sent once.
+
+        Raises :class:`~babelqueue_guard.StoreRejected` if marks are kept for ever.
+        """
         command = self._wire.set_once(id, step)
         try:
             reply = self._send_once(command)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from .errors import StoreRejected
+
 #: The longest that common brokers keep a message.
 RETENTION_MS = 14 * 24 * 60 * 60 * 1000
 LEASE_MS = 60_000
@@ -28,6 +30,15 @@ def duration_ms(setting: str, value: object) -> int:
 def retention_ms(value: object) -> int | None:
     """How long a mark is kept; ``None`` is for ever."""
     return None if value is None else duration_ms("retention_ms", value)
+
+
+def check_steps(store: str, retention_ms: int | None) -> None:
+    """Refuses steps where marks are kept for ever (contract, section 4)."""
+    if retention_ms is None:
+        raise StoreRejected(
+            f"{store}: steps need a retention, and this store keeps its marks for ever: "
+            "give it one to use steps"
+        )
 
 
 def consumer_name(value: object) -> str | None:

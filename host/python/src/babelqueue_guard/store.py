@@ -61,7 +61,9 @@ class MarkingStore(Store, Protocol):
     def set_once(self, id: str, step: str, /) -> bool:
         """Sets the step's own mark together with its retention; whether this call set it.
 
-        The command is sent once and never again by the store itself.
+        The command is sent once and never again by the store itself. Steps need a
+        retention: a store that keeps its marks for ever raises
+        :class:`~babelqueue_guard.StoreRejected`, and sends nothing.
         """
 
 
