@@ -10,7 +10,8 @@
 //!
 //! A server that is not installed gives `None`, after saying so on standard
 //! error; with `CI=true` in the environment it panics instead, so that nothing
-//! is skipped there unseen. `BQ_GUARD_REDIS_SERVER` names another binary.
+//! is skipped there unseen. `BQ_GUARD_REDIS_SERVER` and `BQ_GUARD_VALKEY_SERVER`
+//! name other binaries.
 
 #![allow(
     clippy::unwrap_used,
@@ -31,7 +32,7 @@ pub mod redis_sentinel;
 pub use crate::certificates::Certificates;
 pub use crate::pgbouncer::Pgbouncer;
 pub use crate::postgres::{Postgres, postgres};
-pub use crate::redis::{Redis, redis};
+pub use crate::redis::{Redis, redis, valkey};
 pub use crate::redis_cluster::RedisCluster;
 pub use crate::redis_sentinel::RedisSentinel;
 

@@ -1,4 +1,4 @@
-//! Redis, or Valkey.
+//! Redis and Valkey.
 
 use crate::process::Process;
 use crate::{free_port, program};
@@ -19,6 +19,17 @@ const READY: Duration = Duration::from_secs(60);
 #[must_use]
 pub fn redis() -> Option<Redis> {
     Redis::start(&[])
+}
+
+/// The same, but Valkey in any case.
+///
+/// # Panics
+///
+/// If it is installed and does not start, or with `CI=true` is not installed.
+#[must_use]
+pub fn valkey() -> Option<Redis> {
+    let program = program("BQ_GUARD_VALKEY_SERVER", &["valkey-server"])?;
+    Some(Redis::start_program(&program, &[]))
 }
 
 /// A running Redis server.

@@ -4,6 +4,7 @@ use super::RedisStore;
 use super::link::Repeat;
 use crate::error::StoreError;
 use redis::{Value, from_redis_value};
+use std::collections::BTreeMap;
 
 impl RedisStore {
     /// Connects if need be, and writes a warning to the log for each of the
@@ -67,6 +68,6 @@ impl RedisStore {
 
 /// The value in a reply to CONFIG GET of one setting.
 fn setting(reply: Value) -> Option<String> {
-    let pair: Vec<String> = from_redis_value(reply).ok()?;
-    pair.into_iter().nth(1)
+    let settings: BTreeMap<String, String> = from_redis_value(reply).ok()?;
+    settings.into_values().next()
 }

@@ -46,7 +46,9 @@ use std::sync::atomic::AtomicBool;
 /// Marks, leases and steps on Redis or Valkey. Clones share the connection.
 ///
 /// The connection is opened when it is first needed and again after it was
-/// lost; nothing waits longer than the timeouts of [`RedisSettings`].
+/// lost, in a task of the tokio runtime; nothing waits longer than the timeouts
+/// of [`RedisSettings`]. What may be done twice without harm is sent again
+/// where the connection turns out to be closed.
 #[derive(Clone)]
 pub struct RedisStore {
     link: Arc<Link>,

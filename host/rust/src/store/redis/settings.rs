@@ -71,3 +71,26 @@ impl Timeouts {
             .set_response_timeout(Some(self.response))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timeouts_that_cannot_be_waited_for_are_refused_by_name() {
+        for bad in [Duration::ZERO, Duration::from_micros(1), Duration::MAX] {
+            let connect = RedisSettings {
+                connect_timeout: bad,
+                ..RedisSettings::default()
+            };
+            let error = Timeouts::new(&connect).unwrap_err().to_string();
+            assert!(error.starts_with("connect_timeout: "), "{error}");
+            let response = RedisSettings {
+                response_timeout: bad,
+                ..RedisSettings::default()
+            };
+            let error = Timeouts::new(&response).unwrap_err().to_string();
+            assert!(error.starts_with("response_timeout: "), "{error}");
+        }
+    }
+}

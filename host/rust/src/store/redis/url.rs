@@ -49,6 +49,12 @@ pub(super) fn client(url: &str) -> Result<RedisClient, SettingError> {
             "{base:?} is none of redis, rediss, valkey and valkeys"
         ))
     })?;
+    if rest.contains('#') {
+        return Err(bad(
+            "a # has no meaning here: certificates are always checked, against those of ?ca=FILE \
+             if need be; in a password it is written %23",
+        ));
+    }
     let address = Address::parse(scheme, rest);
     match topology {
         "" => address.single(),
@@ -63,7 +69,7 @@ pub(super) fn client(url: &str) -> Result<RedisClient, SettingError> {
 
 impl<'u> Address<'u> {
     fn parse(scheme: &'static str, rest: &'u str) -> Self {
-        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, rest) = rest.split_at(end);
         let (user, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -263,6 +269,8 @@ mod tests {
             "redis+sentinel://u:secret@h",
             "redis+other://u:secret@h",
             "http://u:secret@h",
+            "rediss://u:secret@h/#insecure",
+            "redis://u:#secret@h",
         ] {
             let error = client(bad).unwrap_err().to_string();
             assert!(error.starts_with("the store's URL: "), "{bad}: {error}");

@@ -1,11 +1,14 @@
 //! What the store writes, and what it reads of others, by a plain client.
 
-use super::{rejected, store};
+use super::{rejected, settings_for_tests, store};
 use babelqueue_guard::settings::{Consumer, LeaseLength, Retention};
-use babelqueue_guard::store::redis::RedisSettings;
-use babelqueue_guard::{ClaimOutcome, Claims, Hold, Marker, Store};
+use babelqueue_guard::store::inventory::Kind;
+use babelqueue_guard::store::redis::{RedisSettings, RedisStore};
+use babelqueue_guard::store::url::UrlSettings;
+use babelqueue_guard::{ClaimOutcome, Claims, Hold, Inventory, Marker, Store};
 use std::collections::BTreeSet;
 use std::time::Duration;
+use test_servers::Redis;
 
 fn settings() -> RedisSettings {
     let mut settings = RedisSettings::default();
@@ -170,5 +173,134 @@ async fn ids_go_into_keys_byte_by_byte() {
             .query(&mut redis.connection())
             .unwrap();
         assert_eq!(found, 1, "{id:?}");
+    }
+}
+
+#[tokio::test]
+async fn it_is_the_same_by_socket_and_by_the_newer_protocol() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("redis.sock").display().to_string();
+    let Some(redis) = Redis::start(&["--unixsocket", &socket]) else {
+        return;
+    };
+    for url in [
+        format!("redis+unix://{socket}"),
+        format!("{}?protocol=resp3", redis.url()),
+    ] {
+        let store = RedisStore::connect(&url, &settings()).await.unwrap();
+        assert_eq!(store.concerns().await.unwrap().len(), 1, "{url}");
+        assert!(!store.seen(&url).await.unwrap());
+        let ClaimOutcome::Won(lease) = store.claim(&url).await.unwrap() else {
+            panic!("not won");
+        };
+        assert!(matches!(
+            store.claim(&url).await.unwrap(),
+            ClaimOutcome::Busy(_)
+        ));
+        let held = store.complete(&url, &lease.token).await.unwrap();
+        assert_eq!(held, Hold::Held);
+        assert!(store.seen(&url).await.unwrap());
+        assert!(store.set_once(&url, "count").await.unwrap());
+        assert!(!store.set_once(&url, "count").await.unwrap());
+        store.forget(&url).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_url_leads_to_the_store_with_its_settings() {
+    let Some(redis) = test_servers::redis() else {
+        return;
+    };
+    let mut settings = UrlSettings::default();
+    settings.prefix = Some("p:".into());
+    settings.consumer = Some(Consumer::named("mail").unwrap());
+    settings.retention = Retention::Forever;
+    for scheme in ["redis", "valkey"] {
+        let url = format!("{scheme}://{}/1", redis.address());
+        let store = babelqueue_guard::store::url::connect(&url, &settings)
+            .await
+            .unwrap();
+        store.remember(scheme).await.unwrap();
+        let url = format!("{}/1", redis.url());
+        let left: i64 = babelqueue_guard::redis::cmd("PTTL")
+            .arg(format!("p:idemp@mail:{scheme}"))
+            .query(&mut babelqueue_guard::redis::Client::open(url).unwrap())
+            .unwrap();
+        assert_eq!(left, -1);
+    }
+}
+
+#[tokio::test]
+async fn an_operator_is_told_what_is_there() {
+    let Some(redis) = test_servers::redis() else {
+        return;
+    };
+    let store = store(&redis, &settings()).await;
+    for n in 0..25 {
+        store.remember(&format!("mark-{n}")).await.unwrap();
+    }
+    store.claim("mark-0").await.unwrap();
+    store.remember("both").await.unwrap();
+    let () = redis.command(&["SET", "bq:lease:both", "token", "PX", "60000"]);
+    assert!(store.set_once("a", "count").await.unwrap());
+    // Of others, of another consumer, and of another type.
+    let () = redis.command(&["SET", "bq:other", "1"]);
+    let () = redis.command(&["SET", "bq:idemp@mail:a", "1"]);
+    let () = redis.command(&["HSET", "bq:idemp:hash", "field", "value"]);
+
+    let stats = store.stats().await.unwrap();
+    assert_eq!(
+        (stats.marks, stats.leases, stats.steps, stats.expired),
+        (26, 1, 1, 0)
+    );
+    for limit in [1, 7, 1_000] {
+        let mut listed = BTreeSet::new();
+        let mut from: Option<String> = None;
+        loop {
+            let page = store.list(from.as_deref(), limit).await.unwrap();
+            for entry in page.entries {
+                let left = entry.left.unwrap();
+                assert!(left <= Duration::from_secs(90), "{entry:?}");
+                listed.insert((entry.id, entry.kind));
+            }
+            match page.next {
+                Some(next) => from = Some(next),
+                None => break,
+            }
+        }
+        assert_eq!(listed.len(), 27, "{limit} at a time");
+        assert!(listed.contains(&("both".into(), Kind::Lease)));
+    }
+    assert!(store.list(Some("nonsense"), 1).await.is_err());
+
+    let [mark, lease] = &store.inspect("both").await.unwrap()[..] else {
+        panic!("not both");
+    };
+    assert_eq!((mark.kind, lease.kind), (Kind::Mark, Kind::Lease));
+    let whole = mark.age.unwrap() + mark.left.unwrap();
+    assert_eq!(whole, Duration::from_secs(90));
+    assert_eq!(lease.age, None, "somebody else's is of another length");
+    assert_eq!(store.inspect("nobody").await.unwrap(), []);
+    assert_eq!(store.collect(10).await.unwrap(), 0);
+    assert!(store.migrate().await.unwrap().contains("nothing"));
+}
+
+#[test]
+fn a_store_outlives_the_runtime_that_opened_it() {
+    let Some(redis) = test_servers::redis() else {
+        return;
+    };
+    let runtime = || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+    };
+    let store = runtime().block_on(store(&redis, &settings_for_tests()));
+    for _ in 0..3 {
+        runtime().block_on(async {
+            store.remember("a").await.unwrap();
+            assert!(store.seen("a").await.unwrap());
+        });
     }
 }

@@ -55,3 +55,18 @@ async fn passes_the_suites() {
     suite::check_claims(make).await;
     suite::check_steps(make).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn valkey_passes_the_suites() {
+    let Some(valkey) = test_servers::valkey() else {
+        return;
+    };
+    let url = format!("valkey://{}", valkey.address());
+    let make = async |settings| {
+        let settings = as_in_suite(settings);
+        RedisStore::connect(&url, &settings).await.unwrap()
+    };
+    suite::check_store(make).await;
+    suite::check_claims(make).await;
+    suite::check_steps(make).await;
+}
