@@ -194,7 +194,8 @@ export class Context {
    * than repeated (contract, section 4). True without a usable id.
    *
    * @param step 1 to 40 of a-z, 0-9 and _.
-   * @throws {StoreError} do not run the step.
+   * @throws {StoreError} do not run the step. A store that keeps its marks for
+   *   ever rejects every step.
    */
   async once(step: string): Promise<boolean> {
     return this.#driver.once(this.#ticket, step);

@@ -1,11 +1,14 @@
 /** A store in this process's memory. */
-import { duration, LEASE_MS, RETENTION_MS, retention, whole } from './settings.js';
+import { duration, LEASE_MS, RETENTION_MS, retention, stepRetention, whole } from './settings.js';
 import type { Retention } from './settings.js';
 import type { Claim, ClaimingStore, Hold, MarkingStore } from './types.js';
 
 /** Settings of a {@link MemoryStore}. */
 export interface MemoryStoreOptions {
-  /** How long marks and steps are kept, in milliseconds; 14 days unless set. */
+  /**
+   * How long marks and steps are kept, in milliseconds; 14 days unless set.
+   * With `'forever'`, steps are rejected.
+   */
   retentionMs?: Retention | undefined;
   /** How long a lease lasts, in milliseconds; 60,000 unless set. */
   leaseMs?: number | undefined;
@@ -22,6 +25,7 @@ export interface MemoryStoreOptions {
  * as deliveries in progress. The clock is a monotonic one.
  */
 export class MemoryStore implements ClaimingStore, MarkingStore {
+  readonly #kept: Retention;
   readonly #leaseMs: number;
   readonly #marks: Expiring<true>;
   readonly #steps: Expiring<true>;
@@ -32,8 +36,8 @@ export class MemoryStore implements ClaimingStore, MarkingStore {
     leaseMs = LEASE_MS,
     maxEntries = 1_000_000,
   }: MemoryStoreOptions = {}) {
-    const kept = retention(retentionMs);
-    const keptMs = kept === 'forever' ? Infinity : kept;
+    this.#kept = retention(retentionMs);
+    const keptMs = this.#kept === 'forever' ? Infinity : this.#kept;
     const most = whole('maxEntries', maxEntries, 'entries', 2 ** 24);
     this.#leaseMs = duration('leaseMs', leaseMs);
     this.#marks = new Expiring(keptMs, most);
@@ -79,7 +83,9 @@ export class MemoryStore implements ClaimingStore, MarkingStore {
     return 'held';
   }
 
+  /** @throws {StoreRejected} marks are kept for ever. */
   setOnce(id: string, step: string): boolean {
+    stepRetention('memory', this.#kept);
     const key = `${step}:${id}`;
     if (this.#steps.get(key) === true) return false;
     this.#steps.set(key, true);

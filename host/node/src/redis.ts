@@ -10,7 +10,14 @@ import { release, renew } from './embedded.js';
 import { describe, StoreRejected } from './errors.js';
 import { connect, connectionOf, createClient, isReply, redisError } from './redis-client.js';
 import type { Command, Connection, Deadline, RedisClient } from './redis-client.js';
-import { duration, LEASE_MS, LONGEST_TIMER_MS, RETENTION_MS, retention } from './settings.js';
+import {
+  duration,
+  LEASE_MS,
+  LONGEST_TIMER_MS,
+  RETENTION_MS,
+  retention,
+  stepRetention,
+} from './settings.js';
 import type { Retention } from './settings.js';
 import type { Claim, ClaimingStore, Hold, MarkingStore } from './types.js';
 
@@ -25,7 +32,10 @@ export interface RedisStoreOptions {
    * handle a message need two names, or the mark of one makes the other skip.
    */
   consumer?: string | undefined;
-  /** How long marks and steps are kept, in milliseconds; 14 days unless set. */
+  /**
+   * How long marks and steps are kept, in milliseconds; 14 days unless set.
+   * With `'forever'`, steps are rejected.
+   */
   retentionMs?: Retention | undefined;
   /** How long a lease lasts, in milliseconds; 60,000 unless set. */
   leaseMs?: number | undefined;
@@ -50,7 +60,7 @@ type Reply = { value: unknown } | { error: unknown };
 export class RedisStore implements ClaimingStore, MarkingStore {
   readonly #connection: Connection;
   readonly #before: (kind: Kind) => string;
-  readonly #expiry: Command;
+  readonly #kept: Retention;
   readonly #leaseMs: number;
   readonly #timeoutMs: number;
   #own: { destroy(): void } | undefined;
@@ -68,9 +78,8 @@ export class RedisStore implements ClaimingStore, MarkingStore {
     if (consumer !== undefined && !(typeof consumer === 'string' && NAME.test(consumer))) {
       throw new RangeError(`consumer must be 1 to 24 of a-z, 0-9 and _, not ${describe(consumer)}`);
     }
-    const kept = retention(retentionMs);
     this.#before = (kind) => `${prefix}${kind}${consumer === undefined ? '' : `@${consumer}`}:`;
-    this.#expiry = kept === 'forever' ? [] : ['PX', String(kept)];
+    this.#kept = retention(retentionMs);
     this.#leaseMs = duration('leaseMs', leaseMs);
     this.#timeoutMs = duration('timeoutMs', timeoutMs, LONGEST_TIMER_MS);
     this.#connection = connectionOf(client);
@@ -173,9 +182,11 @@ export class RedisStore implements ClaimingStore, MarkingStore {
     return hold(await this.#value(this.#drop(id, token)));
   }
 
+  /** @throws {StoreRejected} marks are kept for ever; nothing is sent. */
   async setOnce(id: string, step: string): Promise<boolean> {
+    const kept = stepRetention('redis', this.#kept);
     const key = this.#key('once', `${step}:${id}`);
-    const command = ['SET', key, '1', 'NX', ...this.#expiry];
+    const command = ['SET', key, '1', 'NX', 'PX', String(kept)];
     const [reply] = await this.#exchange([command], 'once');
     if (valueOf(command, reply!) !== null) return true;
     // Refuses a key of another type.
@@ -199,7 +210,8 @@ export class RedisStore implements ClaimingStore, MarkingStore {
 
   #setMark(id: string): Command {
     // `GET` makes it refuse, rather than overwrite, a key of another type.
-    return ['SET', this.#mark(id), '1', ...this.#expiry, 'GET'];
+    const expiry = this.#kept === 'forever' ? [] : ['PX', String(this.#kept)];
+    return ['SET', this.#mark(id), '1', ...expiry, 'GET'];
   }
 
   #drop(id: string, token: string): Command {

@@ -1,5 +1,5 @@
 /** Checks of what a store or a guard is built with. */
-import { describe } from './errors.js';
+import { describe, StoreRejected } from './errors.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -13,7 +13,10 @@ const MOST_MS = 1e15;
 /** Longer timers fire at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** How long a mark is kept: whole milliseconds, or for ever. */
+/**
+ * How long a mark is kept: whole milliseconds, or for ever, with which steps
+ * are rejected (contract, section 4).
+ */
 export type Retention = number | 'forever';
 
 /** A whole, positive number of milliseconds that every store can add to its clock. */
@@ -23,6 +26,14 @@ export function duration(setting: string, value: unknown, most = MOST_MS): numbe
 
 export function retention(value: unknown): Retention {
   return value === 'forever' ? value : duration('retentionMs', value);
+}
+
+/** The retention of a step's mark, which is never for ever (contract, section 4). */
+export function stepRetention(store: string, kept: Retention): number {
+  if (kept !== 'forever') return kept;
+  throw new StoreRejected(
+    `${store}: steps need a retention, and this store keeps its marks for ever: give it one to use steps`,
+  );
 }
 
 export function whole(setting: string, value: unknown, unit: string, most: number): number {

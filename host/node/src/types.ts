@@ -62,6 +62,9 @@ export interface MarkingStore extends Store {
   /**
    * Sets the step's own mark, in one atomic step together with its retention,
    * and says whether this call set it. Never sent twice by itself.
+   *
+   * Steps need a retention: a store that keeps its marks for ever throws
+   * {@link StoreRejected}, and sends nothing.
    */
   setOnce(id: string, step: string): Awaitable<boolean>;
 }

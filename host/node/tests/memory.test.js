@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MemoryStore } from 'babelqueue-guard';
+import { MemoryStore, StoreRejected } from 'babelqueue-guard';
 
 test('the mark that was set longest ago is forgotten first', () => {
   const store = new MemoryStore({ maxEntries: 3 });
@@ -65,6 +65,17 @@ test('expired entries are dropped, steps and leases too', async () => {
   assert.equal(store.seen('5'), false);
   assert.equal(store.setOnce('5', 'step'), true);
   assert.equal(store.claim('lease-5').outcome, 'won');
+});
+
+test('steps need a retention', () => {
+  const store = new MemoryStore({ retentionMs: 'forever' });
+  store.remember('a');
+  assert.equal(store.seen('a'), true);
+  assert.throws(
+    () => store.setOnce('a', 'step'),
+    (error) =>
+      error instanceof StoreRejected && /^memory: steps need a retention/.test(error.message),
+  );
 });
 
 test('settings are checked by name', () => {
