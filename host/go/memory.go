@@ -15,7 +15,7 @@ import (
 // longest ago are dropped first. Its clock is monotonic.
 type Memory struct {
 	mutex sync.Mutex
-	lease time.Duration
+	times settings.Times
 	// Steps are kept apart from marks, so that many of the one do not drop the
 	// other.
 	marks, steps, leases *table
@@ -41,7 +41,8 @@ func Retention(d time.Duration) MemoryOption {
 	return func(s *memorySettings) { s.Retention, s.Forever = d, false }
 }
 
-// RetainForever keeps marks and steps until there are too many entries.
+// RetainForever keeps marks until there are too many entries. Steps, which need
+// a retention, are then [ErrRejected].
 func RetainForever() MemoryOption {
 	return func(s *memorySettings) { s.Forever = true }
 }
@@ -74,7 +75,7 @@ func NewMemory(options ...MemoryOption) (*Memory, error) {
 		retention = forever
 	}
 	return &Memory{
-		lease:  set.Lease,
+		times:  set.Times,
 		marks:  newTable(retention, set.maxEntries),
 		steps:  newTable(retention, set.maxEntries),
 		leases: newTable(set.Lease, unbounded),
@@ -116,7 +117,7 @@ func (m *Memory) Claim(_ context.Context, id string) (Claim, error) {
 		return Claim{State: Busy, Left: time.Until(lease.end)}, nil
 	}
 	m.leases.put(id, token)
-	return Claim{State: Won, Token: token, Length: m.lease}, nil
+	return Claim{State: Won, Token: token, Length: m.times.Lease}, nil
 }
 
 // Renew implements [ClaimStore].
@@ -147,6 +148,9 @@ func (m *Memory) Release(_ context.Context, id, token string) (bool, error) {
 
 // SetOnce implements [StepStore].
 func (m *Memory) SetOnce(_ context.Context, id, step string) (bool, error) {
+	if m.times.Forever {
+		return false, &Error{Kind: ErrRejected, Doing: "memory: set a step's mark", Cause: settings.ErrNoSteps}
+	}
 	// No step's name has a colon, so that no two pairs make one key.
 	key := step + ":" + id
 	m.mutex.Lock()

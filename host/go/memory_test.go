@@ -2,7 +2,9 @@ package guard_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -46,6 +48,19 @@ func TestAMarkForEverDoesNotEnd(t *testing.T) {
 			t.Error("it ended")
 		}
 	})
+}
+
+func TestStepsNeedARetention(t *testing.T) {
+	store, _ := guard.NewMemory(guard.RetainForever())
+	set, err := store.SetOnce(background, "a", "count")
+	if set || !errors.Is(err, guard.ErrRejected) || !strings.Contains(err.Error(), "steps need a retention") {
+		t.Errorf("got %t, %v", set, err)
+	}
+	// The last of the two settings counts.
+	store, _ = guard.NewMemory(guard.RetainForever(), guard.Retention(time.Hour))
+	if set, err := store.SetOnce(background, "a", "count"); err != nil || !set {
+		t.Errorf("with a retention: got %t, %v", set, err)
+	}
 }
 
 func TestTheOldestMarksAreDroppedFirst(t *testing.T) {

@@ -60,7 +60,8 @@ func (g *Guard) run(ctx context.Context, ticket wasm.Ticket, replay bool, handle
 // Once says whether a named step of this delivery is to run now: true once for
 // each id and step, and always without a usable id (contract, section 4). Its
 // mark is set before the effect, which may be lost rather than happen twice.
-// A name is `[a-z0-9_]{1,40}`. The store must be a [StepStore].
+// A name is `[a-z0-9_]{1,40}`. The store must be a [StepStore], and not keep its
+// marks for ever.
 func (r *Run) Once(ctx context.Context, step string) (bool, error) {
 	if r.guard == nil {
 		return false, errors.New("guard: Once on a Run that no guard has made")

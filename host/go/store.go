@@ -43,7 +43,8 @@ type ClaimStore interface {
 type StepStore interface {
 	// SetOnce sets the step's own mark, in one atomic step with its retention,
 	// and says whether this call set it. It is sent once: a lost reply is
-	// ErrUnavailable.
+	// ErrUnavailable. Steps need a retention: a store that keeps its marks for
+	// ever answers ErrRejected, and sends nothing.
 	SetOnce(ctx context.Context, id, step string) (bool, error)
 }
 

@@ -37,7 +37,8 @@ func Retention(d time.Duration) Option {
 	return func(o *options) { o.Retention, o.Forever = d, false }
 }
 
-// RetainForever keeps marks and steps until they are removed.
+// RetainForever keeps marks until they are removed. Steps, which need a
+// retention, are then [guard.ErrRejected].
 func RetainForever() Option {
 	return func(o *options) { o.Forever = true }
 }

@@ -160,6 +160,9 @@ func (s *Store) Forget(ctx context.Context, id string) error {
 // SetOnce implements [guard.StepStore].
 func (s *Store) SetOnce(ctx context.Context, id, step string) (bool, error) {
 	key := s.keys.once + step + ":" + id
+	if s.Forever {
+		return false, &guard.Error{Kind: guard.ErrRejected, Doing: "redis: SET " + strconv.Quote(key), Cause: settings.ErrNoSteps}
+	}
 	arguments := append([]any{"SET", key, "1", "NX"}, s.retention()...)
 	set := redis.NewCmd(ctx, arguments...)
 	_ = s.client.Process(ctx, sentOnce{set}) // set has the error

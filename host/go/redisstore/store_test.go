@@ -150,6 +150,16 @@ func TestAStepIsMarkedWithItsRetention(t *testing.T) {
 	}
 }
 
+func TestAStepWithoutARetentionIsRejectedAndNotSent(t *testing.T) {
+	// Nothing listens there: what is sent is unavailable.
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer func() { _ = client.Close() }()
+	set, err := newStore(t, client, redisstore.RetainForever()).SetOnce(background, "a", "count")
+	if set || !errors.Is(err, guard.ErrRejected) || !strings.Contains(err.Error(), "steps need a retention") {
+		t.Errorf("got %t, %v", set, err)
+	}
+}
+
 func TestTwoConsumersWithNamesDoNotMeet(t *testing.T) {
 	client := redistest.Start(t).Client(t)
 	for _, store := range []*redisstore.Store{

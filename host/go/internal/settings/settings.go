@@ -2,6 +2,7 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -14,7 +15,7 @@ const (
 
 // Times are how long what a store writes is kept.
 type Times struct {
-	// Retention of marks and steps; Forever has none.
+	// Retention of marks and steps; Forever has none, and no steps.
 	Retention time.Duration
 	Forever   bool
 	Lease     time.Duration
@@ -24,6 +25,10 @@ type Times struct {
 func Default() Times {
 	return Times{Retention: DefaultRetention, Lease: DefaultLease}
 }
+
+// ErrNoSteps is why a store that keeps its marks for ever rejects steps
+// (contract, section 4).
+var ErrNoSteps = errors.New("steps need a retention, and this store keeps its marks for ever: give it one to use steps")
 
 // Check refuses what is no whole, positive number of milliseconds.
 func (t Times) Check() error {
