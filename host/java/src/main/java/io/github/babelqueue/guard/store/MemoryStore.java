@@ -20,7 +20,7 @@ import java.util.function.Supplier;
  */
 public final class MemoryStore implements Store, Claims, Marker {
   /** How many marks are kept unless another maximum is set. */
-  public static final int DEFAULT_MAX_MARKS = 100_000;
+  public static final int DEFAULT_MAX_MARKS = 1_000_000;
 
   private final ReentrantLock lock = new ReentrantLock();
   private final ExpiringMap<Boolean> marks;
@@ -29,7 +29,7 @@ public final class MemoryStore implements Store, Claims, Marker {
   private final long leaseMillis;
   private final LongSupplier clockMillis;
 
-  /** A store with a retention of 14 days, leases of 60 seconds and 100,000 marks at most. */
+  /** A store with a retention of 14 days, leases of 60 seconds and 1,000,000 marks at most. */
   public MemoryStore() {
     this(Durations.DEFAULT_RETENTION, Durations.DEFAULT_LEASE, DEFAULT_MAX_MARKS);
   }
