@@ -37,7 +37,6 @@ enum Member<'a> {
 fn last_id(body: &[u8]) -> Scan<Member<'_>> {
     let mut scanner = Scanner::new(body);
     let mut found = Member::Missing;
-    scanner.space();
     scanner.object("meta", |scanner| {
         if scanner.peek() != Some(b'{') {
             found = Member::Other;
@@ -45,13 +44,11 @@ fn last_id(body: &[u8]) -> Scan<Member<'_>> {
         }
         found = Member::Missing;
         scanner.object("id", |scanner| {
-            if scanner.peek() == Some(b'"') {
-                found = Member::Text(scanner.string()?);
-                Ok(())
-            } else {
-                found = Member::Other;
-                scanner.value()
-            }
+            found = match scanner.string_or_value()? {
+                Some(text) => Member::Text(text),
+                None => Member::Other,
+            };
+            Ok(())
         })
     })?;
     scanner.end()?;

@@ -47,9 +47,22 @@ impl<'a> Scanner<'a> {
         Ok(byte)
     }
 
+    /// The first byte behind any white space, going past it.
+    #[inline(always)]
+    fn token(&mut self) -> Scan<u8> {
+        let byte = self.next()?;
+        // Compact JSON has no white space: one comparison decides.
+        if byte > b' ' {
+            return Ok(byte);
+        }
+        self.at -= 1;
+        self.long_space();
+        self.next()
+    }
+
     #[inline(always)]
     fn expect(&mut self, wanted: u8) -> Scan<()> {
-        if self.next()? == wanted {
+        if self.token()? == wanted {
             Ok(())
         } else {
             Err(Malformed)
@@ -64,12 +77,12 @@ impl<'a> Scanner<'a> {
     /// Passes over white space.
     #[inline(always)]
     pub(crate) fn space(&mut self) {
-        // Compact JSON has none: one comparison decides.
         if self.peek().is_some_and(|byte| byte <= b' ') {
             self.long_space();
         }
     }
 
+    #[inline(never)]
     fn long_space(&mut self) {
         while let Some(block) = self.block() {
             if let Some(end) = space_end(block) {
@@ -113,9 +126,8 @@ impl<'a> Scanner<'a> {
             } else {
                 self.value()?;
             }
-            self.space();
-            match self.next()? {
-                b',' => self.space(),
+            match self.token()? {
+                b',' => {}
                 b'}' => return Ok(()),
                 _ => return Err(Malformed),
             }
@@ -125,11 +137,21 @@ impl<'a> Scanner<'a> {
     /// A member's name and the colon, up to its value.
     #[inline(always)]
     fn name(&mut self) -> Scan<RawString<'a>> {
+        self.expect(b'"')?;
         let name = self.string()?;
-        self.space();
         self.expect(b':')?;
         self.space();
         Ok(name)
+    }
+
+    /// The string at hand, or any other value passed over.
+    pub(crate) fn string_or_value(&mut self) -> Scan<Option<RawString<'a>>> {
+        if self.peek() == Some(b'"') {
+            self.at += 1;
+            self.string().map(Some)
+        } else {
+            self.value().map(|()| None)
+        }
     }
 
     /// Passes over one value of any kind.
@@ -139,6 +161,7 @@ impl<'a> Scanner<'a> {
             // At the first byte of a value.
             match self.peek() {
                 Some(b'"') => {
+                    self.at += 1;
                     self.string()?;
                 }
                 Some(b'{') => {
@@ -169,10 +192,8 @@ impl<'a> Scanner<'a> {
                 let Some(container) = open.innermost() else {
                     return Ok(());
                 };
-                self.space();
-                match (self.next()?, container) {
+                match (self.token()?, container) {
                     (b',', Container::Object) => {
-                        self.space();
                         self.name()?;
                         break;
                     }
@@ -244,10 +265,9 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A string, checked but not unescaped.
+    /// A string, behind its first quotation mark; checked but not unescaped.
     #[inline(always)]
-    pub(crate) fn string(&mut self) -> Scan<RawString<'a>> {
-        self.expect(b'"')?;
+    fn string(&mut self) -> Scan<RawString<'a>> {
         // Most strings end within a block, and hold nothing to be looked at.
         if let Some(block) = self.block()
             && let Some(end) = plain_end(block)
