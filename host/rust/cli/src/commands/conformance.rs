@@ -55,7 +55,7 @@ impl Args {
             Guard::new(store.clone())?
         };
 
-        let mut table = Table::new(self.json, &manifest);
+        let mut table = Table::begin(self.json, &manifest)?;
         if let Some(key) = &manifest.idempotency.dedup_key {
             let wrong = key.check(&self.manifest)?;
             table.row(&Outcome {
@@ -153,14 +153,19 @@ struct Table {
 }
 
 impl Table {
-    fn new(json: bool, manifest: &Manifest) -> Self {
+    fn begin(json: bool, manifest: &Manifest) -> Result<Self, Failure> {
         let names = manifest.cases().map(|case| case.name.chars().count());
-        Self {
+        let width = names.max().unwrap_or_default().max("dedup_key".len());
+        if !json {
+            let mut out = anstream::stdout();
+            writeln!(out, "        {:width$}  deliveries  effects", "sequence")?;
+        }
+        Ok(Self {
             json,
-            width: names.max().unwrap_or_default().max("dedup_key".len()),
+            width,
             passed: 0,
             failed: 0,
-        }
+        })
     }
 
     fn row(&mut self, outcome: &Outcome<'_>) -> Result<(), Failure> {
@@ -191,7 +196,7 @@ impl Table {
         let width = self.width;
         write!(
             out,
-            "{style}{word}{style:#}  {:width$}  {:3} deliveries  {:3} effects",
+            "{style}{word}{style:#}  {:width$}  {:10}  {:7}",
             outcome.name, outcome.deliveries, outcome.effects
         )?;
         match &outcome.wrong {

@@ -6,8 +6,8 @@ use std::io::Write;
 
 /// Create the tables that a store needs, and leave those that are there
 ///
-/// Needed once for PostgreSQL and SQLite, and once more for each --consumer
-/// or --prefix.
+/// Needed once for PostgreSQL, and once more for each --consumer or --prefix.
+/// SQLite makes its tables by itself, and Redis has none.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! `run --claim`: copies in flight at the same time.
 
-use crate::program::{Folder, bq_guard, end, finish, lines, parcels, sorted};
+use crate::program::{Folder, bq_guard, end, finish, lines, parcels, postgres, sorted, until};
 use std::path::Path;
 use std::process::Command;
 
@@ -35,37 +35,17 @@ fn each_has_one_effect(store: &str) {
     let summary = ended.summary();
     assert_eq!(summary["succeeded"], 40);
     assert_eq!(summary["skipped"], 120);
-    let parks = ended
-        .objects()
-        .iter()
-        .filter(|it| it["decision"] == "park")
-        .count();
-    assert!(parks > 0, "copies beside each other met");
+    let objects = ended.objects();
+    let parks = objects.iter().filter(|it| it["decision"] == "park");
+    assert!(parks.count() > 0, "copies beside each other met");
 }
 
-#[test]
-fn eight_jobs_over_four_copies_in_memory() {
-    each_has_one_effect("memory:");
-}
-
-#[test]
-fn eight_jobs_over_four_copies_on_redis() {
-    let Some(redis) = test_servers::redis() else {
-        return;
-    };
-    each_has_one_effect(&redis.url());
-}
-
-#[test]
-fn two_processes_share_the_work() {
-    let Some(redis) = test_servers::redis() else {
-        return;
-    };
+fn two_processes_share_the_work(store: &str) {
     let folder = Folder::new();
     let ids = parcels(30);
     let input = folder.write("input", four_times(&ids));
     let running: Vec<_> = (0..2)
-        .map(|_| run(&redis.url(), "4", &input, &folder).spawn().unwrap())
+        .map(|_| run(store, "4", &input, &folder).spawn().unwrap())
         .collect();
     for ended in running.into_iter().map(finish) {
         assert_eq!(ended.status, 0, "{}", ended.err);
@@ -77,6 +57,82 @@ fn two_processes_share_the_work() {
         );
     }
     assert_eq!(sorted(folder.ledger()), sorted(ids));
+}
+
+/// Kills it while it holds claims; what it was doing runs again once they have
+/// lapsed.
+fn killed_and_started_again_nothing_is_lost(store: &str) {
+    let folder = Folder::new();
+    let ids = parcels(60);
+    let input = folder.write("input", four_times(&ids));
+    let command = || {
+        let mut command = bq_guard(["run", "--json", "--claim", "--lease", "1s", "--jobs", "4"]);
+        command.args(["--store", store]).arg(&input);
+        command
+            .args(["--exec", "sh", "-c", SLOW])
+            .current_dir(folder.path());
+        command
+    };
+    for round in 1..=2 {
+        let mut child = command().spawn().unwrap();
+        until("a few more are done", || {
+            folder.ledger().len() >= round * 15
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let ended = end(&mut command());
+    assert_eq!(ended.status, 0, "{}", ended.err);
+    let mut ledger = sorted(folder.ledger());
+    let effects = ledger.len();
+    ledger.dedup();
+    assert_eq!(ledger, sorted(ids));
+    // At most those that were in hand ran twice.
+    assert!(effects - ledger.len() <= 2 * 4, "{effects}");
+}
+
+#[test]
+fn in_memory_eight_jobs_over_four_copies() {
+    each_has_one_effect("memory:");
+}
+
+#[test]
+fn on_redis() {
+    let Some(redis) = test_servers::redis() else {
+        return;
+    };
+    each_has_one_effect(&redis.url());
+    let _: () = redis.command(&["FLUSHALL"]);
+    two_processes_share_the_work(&redis.url());
+    let _: () = redis.command(&["FLUSHALL"]);
+    killed_and_started_again_nothing_is_lost(&redis.url());
+}
+
+#[test]
+fn on_postgres() {
+    for check in [
+        each_has_one_effect,
+        two_processes_share_the_work,
+        killed_and_started_again_nothing_is_lost,
+    ] {
+        let Some(store) = postgres() else {
+            return;
+        };
+        assert_eq!(end(&mut bq_guard(["migrate", "--store", &store])).status, 0);
+        check(&store);
+    }
+}
+
+#[test]
+fn on_sqlite() {
+    for check in [
+        each_has_one_effect,
+        two_processes_share_the_work,
+        killed_and_started_again_nothing_is_lost,
+    ] {
+        let folder = Folder::new();
+        check(&format!("sqlite:{}", folder.file("marks.db").display()));
+    }
 }
 
 #[test]
@@ -156,7 +212,7 @@ fn a_lost_lease_is_told_and_the_effect_is_marked() {
         "touch started; while [ ! -e go ]; do sleep 0.02; done",
     ]);
     let child = command.spawn().unwrap();
-    crate::program::until("it runs", || folder.file("started").exists());
+    until("it runs", || folder.file("started").exists());
     let _: () = redis.command(&["SET", "bq:lease:parcel-1", "of-another", "PX", "60000"]);
     std::thread::sleep(std::time::Duration::from_millis(500));
     folder.write("go", "");

@@ -184,37 +184,3 @@ fn killed_in_the_middle_and_started_again_nothing_is_lost() {
         ledger.len() - unique.len()
     );
 }
-
-#[test]
-fn killed_while_it_holds_claims_nothing_is_lost() {
-    let Some(redis) = test_servers::redis() else {
-        return;
-    };
-    let folder = Folder::new();
-    let ids = parcels(60);
-    let input = folder.write("input", lines(ids.iter().map(String::as_str)));
-    let claiming = || {
-        let mut command = bq_guard(["run", "--json", "--claim", "--lease", "1s", "--jobs", "4"]);
-        command.args(["--store", &redis.url()]).arg(&input);
-        command.args([
-            "--exec",
-            "sh",
-            "-c",
-            "sleep 0.02; echo \"$BQ_MESSAGE_ID\" >> ledger",
-        ]);
-        command.current_dir(folder.path());
-        command
-    };
-    let mut child = claiming().spawn().unwrap();
-    until("a few are done", || folder.ledger().len() >= 10);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let ended = end(&mut claiming());
-    assert_eq!(ended.status, 0, "{}", ended.err);
-    let mut ledger = sorted(folder.ledger());
-    let effects = ledger.len();
-    ledger.dedup();
-    assert_eq!(ledger, sorted(ids));
-    // At most those four that were in hand ran twice.
-    assert!(effects - ledger.len() <= 4, "{effects}");
-}

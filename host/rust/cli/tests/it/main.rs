@@ -22,4 +22,5 @@ mod lines;
 mod operator;
 mod program;
 mod signals;
+mod stores;
 mod terminal;

@@ -5,8 +5,10 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use test_servers::Postgres;
 
 /// Nothing here takes this long unless it hangs.
 const HANGING: Duration = Duration::from_secs(120);
@@ -198,4 +200,12 @@ impl Folder {
 pub fn sorted(mut lines: Vec<String>) -> Vec<String> {
     lines.sort();
     lines
+}
+
+/// The URL of an empty database of its own, on a server that the tests of this
+/// program share.
+pub fn postgres() -> Option<String> {
+    static SERVER: OnceLock<Option<Postgres>> = OnceLock::new();
+    let server = SERVER.get_or_init(test_servers::postgres).as_ref()?;
+    Some(server.url(&server.create_database("")))
 }
