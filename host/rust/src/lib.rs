@@ -48,6 +48,8 @@ pub mod settings;
 pub mod store;
 #[cfg(feature = "suite")]
 pub mod suite;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub mod transaction;
 mod types;
 
 pub use async_trait::async_trait;

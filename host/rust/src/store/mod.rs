@@ -4,6 +4,8 @@
 //! [`Claims`] adds leases, [`Marker`] single steps. The `suite` feature brings
 //! the suite that all stores of this crate pass, to be run against others.
 
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(crate) mod backoff;
 pub mod inventory;
 pub mod memory;
 #[cfg(feature = "postgres")]

@@ -25,3 +25,5 @@ mod redis;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod stores;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod transaction;

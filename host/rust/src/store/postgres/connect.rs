@@ -125,6 +125,7 @@ impl Inner {
                 settings.lease,
                 half.clamp(1, MAX_LOCK_TIMEOUT),
             ),
+            retention: settings.retention,
             lease: settings.lease,
             timeout,
         })

@@ -49,7 +49,7 @@ impl Failure {
 }
 
 /// Serialization failure, and deadlock.
-pub(crate) fn is_conflict(error: &Error) -> bool {
+pub(super) fn is_conflict(error: &Error) -> bool {
     error
         .as_database_error()
         .and_then(DatabaseError::code)

@@ -5,10 +5,11 @@
 //! prepared, and nothing is set in a session.
 
 mod connect;
-pub(crate) mod errors;
+mod errors;
 mod inventory;
 mod session;
 mod statements;
+mod transaction;
 
 use crate::error::StoreError;
 use crate::settings::{Consumer, LeaseLength, Retention};
@@ -88,6 +89,7 @@ struct Inner {
     /// `PostgreSQL at host:port/database`, for errors.
     place: String,
     statements: Statements,
+    retention: Retention,
     lease: LeaseLength,
     timeout: Duration,
 }
@@ -200,6 +202,7 @@ impl Claims for PostgresStore {
 #[async_trait]
 impl Marker for PostgresStore {
     async fn set_once(&self, id: &str, step: &str) -> Result<bool, StoreError> {
+        self.inner.retention.of_steps(&self.inner.place)?;
         let rows = self
             .ask(&self.statements().set_once(id, step), Repeat::Never)
             .await

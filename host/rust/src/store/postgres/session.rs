@@ -4,14 +4,12 @@
 use super::PostgresStore;
 use super::errors::{Failure, Tried};
 use crate::error::StoreError;
+use crate::store::backoff::{CONFLICTS, backoff};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Postgres};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
-
-/// How often a question is asked that the server undoes for another's sake.
-const CONFLICTS: u32 = 6;
 
 /// How long an operator may wait for what takes time proportional to what the
 /// tables hold.
@@ -160,31 +158,4 @@ pub(super) async fn query(
     sqlx::raw_sql(AssertSqlSafe(message))
         .fetch_all(connection)
         .await
-}
-
-/// 5 ms, twice as much with each conflict, and up to as much again, so that
-/// those who met do not meet again.
-fn backoff(conflicts: u32) -> Duration {
-    let least = 5_u64 << conflicts.min(10);
-    let mut random = [0; 2];
-    // Without random numbers it is the least.
-    let _ = getrandom::fill(&mut random);
-    let more = least * u64::from(u16::from_le_bytes(random)) / u64::from(u16::MAX);
-    Duration::from_millis(least + more)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_time_between_conflicts_grows_and_is_bounded() {
-        for conflicts in 0..CONFLICTS {
-            let least = Duration::from_millis(5 << conflicts);
-            for _ in 0..100 {
-                let wait = backoff(conflicts);
-                assert!(wait >= least && wait <= 2 * least, "{wait:?}");
-            }
-        }
-    }
 }

@@ -81,12 +81,21 @@ impl Statements {
         )
     }
 
-    /// Sets the mark unless there is a live one, and gives a row if it did.
-    /// Waits for another transaction that is about to set it.
+    /// In a transaction of somebody's: sets the mark unless there is a live
+    /// one, and gives a row with `true` if it did. Waits for another
+    /// transaction that has set it, for as long as the `lock_timeout` that is
+    /// in effect, or half a minute if there is none, and leaves that setting
+    /// as it was.
     pub(super) fn mark_first(&self, id: &str) -> String {
         let remember = self.remember(id);
         let expired = expired(&self.tables.mark, "clock_timestamp()");
-        format!("{remember} WHERE {expired} RETURNING true")
+        format!(
+            "SELECT set_config('babelqueue.lock_timeout', current_setting('lock_timeout'), true); \
+             SELECT set_config('lock_timeout', '30s', true) \
+             WHERE current_setting('lock_timeout') = '0'; \
+             {remember} WHERE {expired} RETURNING true; \
+             SELECT set_config('lock_timeout', current_setting('babelqueue.lock_timeout'), true)"
+        )
     }
 
     pub(super) fn forget(&self, id: &str) -> String {

@@ -7,6 +7,7 @@ mod connect;
 mod errors;
 mod inventory;
 mod statements;
+mod transaction;
 
 use crate::error::StoreError;
 use crate::settings::{Consumer, LeaseLength, Retention};
@@ -279,10 +280,11 @@ impl Claims for SqliteStore {
 #[async_trait]
 impl Marker for SqliteStore {
     async fn set_once(&self, id: &str, step: &str) -> Result<bool, StoreError> {
+        let retention = self.inner.retention.of_steps(&self.inner.place)?;
         let set = statement(&self.inner.statements.set_once)
             .bind(id)
             .bind(step)
-            .bind(self.retention())
+            .bind(retention.signed())
             .execute(&self.pool)
             .await;
         match set {

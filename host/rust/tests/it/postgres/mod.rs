@@ -6,7 +6,7 @@ mod connections;
 mod errors;
 mod faults;
 mod interop;
-mod order;
+pub(crate) mod order;
 mod pooler;
 
 use crate::inventory;
