@@ -21,8 +21,11 @@ HOSTS = {
     "node": ["node", "npm"],
     "go": ["go"],
     "java": ["java", "mvn"],
-    "c": ["cc"],
+    "c": ["cc", "make", "cargo"],
 }
+
+# Their workers have the store in memory alone.
+WITHOUT_REDIS = {"c"}
 
 # A store's retention here: what a killed test leaves behind does not stay.
 RETENTION_MS = 600_000
