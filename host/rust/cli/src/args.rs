@@ -14,6 +14,9 @@ pub struct StoreArgs {
     /// The store: memory:, sqlite:PATH, postgres://…, redis://…, rediss://…,
     /// redis+cluster://… or valkey://…
     ///
+    /// Without one, `run`, `demo` and `conformance` use memory:, which is gone
+    /// when they end.
+    ///
     /// A URL with a password is better given in the environment, since other
     /// users of the machine can see the arguments of a program.
     #[arg(
@@ -73,6 +76,11 @@ impl StoreArgs {
             consumer: self.consumer.clone().or_else(|| Some(name.to_owned())),
             ..self.clone()
         }
+    }
+
+    /// Whether a store was asked for.
+    pub fn is_named(&self) -> bool {
+        self.store.is_some()
     }
 
     /// The kind of store, without anything of its URL that may be secret.

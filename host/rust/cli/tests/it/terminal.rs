@@ -79,4 +79,21 @@ fn a_run_shows_how_far_it_is() {
 
     let ended = finish(command().spawn().unwrap());
     assert!(!ended.err.contains("read,"), "nor in a file: {}", ended.err);
+
+    // Nor among what the commands print.
+    let mut told = bq_guard(["run"]);
+    told.arg(&input).args(["--exec", "echo", "printed"]);
+    let (_, shown) = on_terminal(&mut told, true, true);
+    assert!(shown.contains("printed\r\nline 1  "), "{shown:?}");
+    assert!(!shown.contains("read,"), "{shown:?}");
+}
+
+#[test]
+fn a_filter_shows_how_far_it_is() {
+    let folder = Folder::new();
+    let input = folder.write("input", lines(["a", "b", "a"]));
+    let mut filter = bq_guard(["run"]);
+    let (_, shown) = on_terminal(filter.arg(&input), false, true);
+    assert!(shown.contains("lines: 2 succeeded, 1 skipped"), "{shown:?}");
+    assert!(shown.contains("1 line read, 1 succeeded"), "{shown:?}");
 }

@@ -14,7 +14,7 @@ mod signals;
 mod stop;
 
 use crate::args::{self, StoreArgs};
-use crate::exit::{Failure, Status};
+use crate::exit::{self, Failure, Status};
 use babelqueue_guard::component::{Component, Limits, artifacts};
 use babelqueue_guard::settings::LeaseLength;
 use babelqueue_guard::store::Inventory;
@@ -41,7 +41,8 @@ use tokio::sync::watch;
 /// marked, and runs again next time.
 ///
 /// Without a command this is a filter: what is not marked is passed on to
-/// standard output, byte for byte, and is marked once it is flushed.
+/// standard output, byte for byte, and is marked once it is flushed. From then
+/// on it is its reader's to lose: a message that must not be lost is for --exec.
 ///
 /// What becomes of special lines: one without a usable id runs each time;
 /// blank ones are counted and not handled; "\r\n" ends a line like "\n"; the
@@ -54,7 +55,7 @@ use tokio::sync::watch;
 /// SIGINT and SIGTERM stop it after the lines in hand, which are finished and
 /// marked; a second signal is passed on to their commands.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = format!("{EXAMPLES}\n\n{}", exit::HELP))]
 pub struct Args {
     /// The input; "-" or nothing for standard input
     #[arg(value_name = "FILE")]
@@ -111,7 +112,7 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   bq-guard run orders.ndjson --store redis://localhost:6379 --exec ./charge
-  consume orders | bq-guard run --store sqlite:marks.db | ./charge-all
+  bq-guard run --store sqlite:marks.db < orders.ndjson > new-orders.ndjson
   bq-guard run --claim --jobs 8 orders.ndjson --exec sh -c 'jq .data | ./charge'";
 
 impl Args {
@@ -126,6 +127,7 @@ impl Args {
             (false, _) if self.quiet => Form::Quiet,
             (false, _) => Form::Text,
         };
+        let reports = Reports::new(form, !self.exec.is_empty());
         let (to_commands, from_signals) = watch::channel(None);
         let mut words = self.exec.into_iter();
         let effect = match words.next() {
@@ -146,9 +148,9 @@ impl Args {
             limit: self.max_body,
             signals,
             to_commands,
-            reports: Reports::new(form),
+            reports,
         };
-        Ok(jobs.run().await.end())
+        Ok(jobs.run().await.end(self.store.is_named()))
     }
 
     fn guard(&self, store: Arc<dyn Inventory>) -> Result<Guard, GuardError> {

@@ -32,13 +32,18 @@ pub struct Reports {
 }
 
 impl Reports {
-    pub fn new(form: Form) -> Self {
+    /// `with_command` says whether lines are given to a command.
+    pub fn new(form: Form, with_command: bool) -> Self {
+        // Where lines are reported among what they print, that is progress
+        // enough, and nothing more is to come in between.
+        let told_anyway = form == Form::Text && (with_command || io::stdout().is_terminal());
+        let progress = io::stderr().is_terminal() && !told_anyway;
         Self {
             form,
             summary: Summary::default(),
             undecided: 0,
             stop: None,
-            progress: io::stderr().is_terminal().then(Progress::default),
+            progress: progress.then(Progress::default),
         }
     }
 
@@ -114,8 +119,8 @@ impl Reports {
         self.stop = Some(stop);
     }
 
-    /// Writes the summary.
-    pub fn end(mut self) -> Status {
+    /// Writes the summary. Marks that nobody asked to be kept are gone with it.
+    pub fn end(mut self, kept: bool) -> Status {
         if let Some(progress) = &mut self.progress {
             progress.clear();
         }
@@ -123,7 +128,7 @@ impl Reports {
         // Nobody is left to be told if these fail.
         let _ = match self.form {
             Form::JsonToError | Form::JsonToOutput => json_to_error(&Summarized { summary }),
-            Form::Text | Form::Quiet => self.summary_as_text(),
+            Form::Text | Form::Quiet => self.summary_as_text(kept),
         };
         self.status()
     }
@@ -144,7 +149,7 @@ impl Reports {
         }
     }
 
-    fn summary_as_text(&self) -> io::Result<()> {
+    fn summary_as_text(&self, kept: bool) -> io::Result<()> {
         let summary = &self.summary;
         let mut parts = vec![
             format!("{} succeeded", summary.succeeded),
@@ -181,6 +186,12 @@ impl Reports {
             )?;
         } else if summary.input_left {
             writeln!(err, "bq-guard: not handled: what was not read yet")?;
+        }
+        if !kept && self.form == Form::Text {
+            writeln!(
+                err,
+                "bq-guard: the marks were in memory and are gone: --store keeps them"
+            )?;
         }
         Ok(())
     }
