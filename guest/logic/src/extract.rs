@@ -20,9 +20,12 @@ pub fn extract(body: &[u8]) -> Result<String, FailOpen> {
         Err(Malformed) => Err(FailOpen::Malformed),
         Ok(Member::Missing) => Err(FailOpen::Absent),
         Ok(Member::Other) => Err(FailOpen::Unusable),
+        // What is not one of the strings that `id::is_usable` describes does
+        // not get this far, or is empty, or is not UTF-8.
         Ok(Member::Text(text)) => text
             .unescape(id::MAX_LEN)
-            .and_then(id::from_bytes)
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .filter(|id| !id.is_empty())
             .ok_or(FailOpen::Unusable),
     }
 }
@@ -67,8 +70,9 @@ impl RawString<'_> {
         }
     }
 
-    /// The bytes that the string stands for, if they are at most `limit` and
-    /// no surrogate in it is unpaired. They need not be UTF-8.
+    /// The bytes that the string stands for, if they are at most `limit`,
+    /// without U+0000, and no surrogate in it is unpaired. They need not be
+    /// UTF-8. (U+0000 can only come of an escape.)
     fn unescape(&self, limit: usize) -> Option<Vec<u8>> {
         if !self.escaped {
             return (self.bytes.len() <= limit).then(|| self.bytes.to_vec());
@@ -79,7 +83,7 @@ impl RawString<'_> {
             rest = tail;
             if byte == b'\\' {
                 let mut utf8 = [0; 4];
-                let scalar = escaped_scalar(&mut rest)?;
+                let scalar = escaped_scalar(&mut rest).filter(|&scalar| scalar != '\0')?;
                 out.extend_from_slice(scalar.encode_utf8(&mut utf8).as_bytes());
             } else {
                 out.push(byte);

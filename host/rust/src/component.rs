@@ -7,7 +7,7 @@
 
 use crate::bindings::babelqueue::guard::{claims, marker, store, types as wit};
 use crate::bindings::exports::babelqueue::guard::{guard, steps};
-use crate::error::GuardError;
+use crate::error::{Error, GuardError, StoreError};
 use crate::types::{ClaimOutcome, Hold};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -101,7 +101,8 @@ struct Inner {
     pre: InstancePre<Call>,
     guard: guard::GuestIndices,
     steps: Option<steps::GuestIndices>,
-    pool: Mutex<Vec<Instance>>,
+    /// Boxed, so that taking one out does not copy it.
+    pool: Mutex<Vec<Box<Instance>>>,
     limits: Limits,
 }
 
@@ -223,14 +224,26 @@ impl Component {
         self.0.limits
     }
 
-    /// Calls one function in an instance of its own, and returns what it
-    /// returned together with the question it asked. If it asks one, it gets
+    /// Whether it exports `steps`.
+    pub(crate) fn has_steps(&self) -> bool {
+        self.0.steps.is_some()
+    }
+
+    /// Calls one function in an instance of its own, and has what it returned
+    /// taken together with the question it asked. If it asks one, it gets
     /// `answer`.
-    pub(crate) fn call<R>(
+    ///
+    /// An instance that traps, or whose reply cannot be taken, goes no further
+    /// than this: no other delivery meets what it has left behind.
+    pub(crate) fn call<R, T>(
         &self,
         answer: Answer,
-        function: impl FnOnce(&Exports, &mut Store<Call>) -> wasmtime::Result<R>,
-    ) -> Result<(R, Option<Question>), GuardError> {
+        function: impl FnOnce(
+            &Exports,
+            &mut Store<Call>,
+        ) -> wasmtime::Result<Result<R, wit::StoreError>>,
+        take: impl FnOnce(R, Option<Question>) -> Result<T, GuardError>,
+    ) -> Result<T, Error> {
         let pooled = self.pool().pop();
         let mut instance = match pooled {
             Some(instance) => instance,
@@ -242,29 +255,31 @@ impl Component {
         if let Some(deadline) = self.0.limits.deadline {
             instance.store.set_epoch_deadline(ticks(deadline));
         }
-        // After a trap the instance goes no further than this: no other
-        // delivery meets what it has left behind.
         let result = function(&instance.exports, &mut instance.store)
             .map_err(|error| GuardError::Trap(format!("{error:#}")))?;
         let call = instance.store.data_mut();
         if call.broken {
-            return Err(GuardError::Trap("asked two questions in one call".into()));
+            return Err(GuardError::Trap("asked two questions in one call".into()).into());
         }
         let question = call.question.take();
+        let taken = match result {
+            Ok(value) => Ok(take(value, question)?),
+            Err(error) => Err(StoreError::from(error).into()),
+        };
         if call.memory <= KEEP_MEMORY {
             self.pool().push(instance);
         }
-        Ok((result, question))
+        taken
     }
 
-    fn pool(&self) -> std::sync::MutexGuard<'_, Vec<Instance>> {
+    fn pool(&self) -> std::sync::MutexGuard<'_, Vec<Box<Instance>>> {
         // Nothing that can panic runs under the lock.
         self.0.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Inner {
-    fn instantiate(&self) -> Result<Instance, GuardError> {
+    fn instantiate(&self) -> Result<Box<Instance>, GuardError> {
         let mut store = Store::new(
             self.component.engine(),
             Call {
@@ -298,7 +313,7 @@ impl Inner {
                 None => None,
             },
         };
-        Ok(Instance { store, exports })
+        Ok(Box::new(Instance { store, exports }))
     }
 }
 
