@@ -18,7 +18,10 @@ use futures_util::FutureExt;
 use guard_benches::{SeenSet, baseline, bodies};
 use std::hint::black_box;
 
-#[allow(clippy::expect_used, reason = "a benchmark without a component is none")]
+#[allow(
+    clippy::expect_used,
+    reason = "a benchmark without a component is none"
+)]
 fn decide(c: &mut Criterion) {
     let component = Component::plain().expect("the component compiles");
     let guard = Guard::new(SeenSet::default()).expect("the component compiles");

@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use babelqueue_guard::StoreError;
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 pub mod baseline;
 
@@ -45,6 +46,26 @@ fn envelope(data: &str) -> String {
 fn order_of(size: usize) -> String {
     let line = order(2, "", "").len() - order(1, "", "").len();
     order(size.saturating_sub(order(0, "", "").len()) / line, "", "")
+}
+
+/// An envelope of some 250 bytes with this id.
+#[must_use]
+pub fn envelope_of(id: &str) -> Vec<u8> {
+    envelope(r#"{"order":1042}"#).replace(ID, id).into_bytes()
+}
+
+/// Whether this run measures, as under `cargo bench`. Any other one, as under
+/// `cargo test --bench`, shows that the benchmark works, by small counts.
+#[must_use]
+pub fn is_measuring() -> bool {
+    std::env::args().any(|argument| argument == "--bench")
+}
+
+/// The time in the middle, or zero for none.
+#[must_use]
+pub fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 /// The bodies of the table in the README.
