@@ -17,8 +17,8 @@ pub fn command(program: &Path, folder: &Path) -> Command {
     if !geteuid().is_root() {
         return Command::new(program);
     }
+    give(folder);
     let (user, group) = somebody();
-    chown(folder, Some(user), Some(group)).expect("a folder of our own");
     let mut command = Command::new("setpriv");
     command
         .arg(format!("--reuid={user}"))
@@ -26,6 +26,18 @@ pub fn command(program: &Path, folder: &Path) -> Command {
         .arg("--clear-groups")
         .arg(program);
     command
+}
+
+/// Gives a file to the one that such programs are run as.
+///
+/// # Panics
+///
+/// As [`command`].
+pub fn give(file: &Path) {
+    if geteuid().is_root() {
+        let (user, group) = somebody();
+        chown(file, Some(user), Some(group)).expect("a file of our own");
+    }
 }
 
 fn somebody() -> (u32, u32) {

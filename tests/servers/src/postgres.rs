@@ -1,8 +1,9 @@
 //! PostgreSQL.
 
-use crate::{account, free_port, missing};
+use crate::{Certificates, account, free_port, missing};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -57,8 +58,40 @@ impl Postgres {
     /// As above.
     #[must_use]
     pub fn start_with(settings: &[&str], environment: &[(&str, &str)]) -> Option<Self> {
+        let mut server = Self::prepare(settings, environment)?;
+        server.begin();
+        Some(server)
+    }
+
+    /// The same with TLS, for those who want it, and for the role `certified`,
+    /// who has to show a certificate.
+    ///
+    /// # Panics
+    ///
+    /// As above.
+    #[must_use]
+    pub fn start_tls(certificates: &Certificates) -> Option<Self> {
+        let settings = [
+            "ssl=on",
+            "ssl_cert_file=server.pem",
+            "ssl_key_file=server.key",
+            "ssl_ca_file=ca.pem",
+        ];
+        let mut server = Self::prepare(&settings, &[])?;
+        for name in ["server.pem", "server.key", "ca.pem"] {
+            let copy = server.data().join(name);
+            fs::copy(certificates.file(name), &copy).expect("a copy");
+            // A key that others may read is refused.
+            fs::set_permissions(&copy, fs::Permissions::from_mode(0o600)).expect("its owner's");
+            account::give(&copy);
+        }
+        server.begin();
+        Some(server)
+    }
+
+    fn prepare(settings: &[&str], environment: &[(&str, &str)]) -> Option<Self> {
         let programs = programs()?;
-        let mut server = Self {
+        let server = Self {
             programs,
             port: 0,
             settings: settings.iter().map(|&text| text.into()).collect(),
@@ -71,14 +104,18 @@ impl Postgres {
             watch: None,
         };
         server.create_cluster();
+        Some(server)
+    }
+
+    fn begin(&mut self) {
         // Somebody else may take the port between the look and the start.
         for _ in 0..5 {
-            server.port = free_port();
-            server.launch();
-            if server.wait_until_ready() {
-                return Some(server);
+            self.port = free_port();
+            self.launch();
+            if self.wait_until_ready() {
+                return;
             }
-            eprintln!("postgres did not start: {}", server.log());
+            eprintln!("postgres did not start: {}", self.log());
         }
         panic!("postgres does not start");
     }
@@ -151,6 +188,12 @@ impl Postgres {
         command
     }
 
+    /// The folder of its socket.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// What it has logged since it was started last.
     #[must_use]
     pub fn log(&self) -> String {
@@ -217,7 +260,11 @@ impl Postgres {
         );
         fs::write(
             self.data().join("pg_hba.conf"),
-            "host all locked 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n",
+            "host all locked 127.0.0.1/32 scram-sha-256\n\
+             hostssl all certified 127.0.0.1/32 trust clientcert=verify-ca\n\
+             host all certified 127.0.0.1/32 reject\n\
+             host all all 127.0.0.1/32 trust\n\
+             local all all trust\n",
         )
         .expect("who may come in");
     }

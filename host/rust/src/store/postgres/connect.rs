@@ -10,6 +10,7 @@ use crate::store::tables::Tables;
 use crate::store::url::ConnectError;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection, PgPool, Row};
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -142,6 +143,19 @@ async fn reach(options: &PgConnectOptions, limit: Duration) -> Result<(), StoreE
     };
     match timeout(limit, made).await {
         Ok(Ok(())) => Ok(()),
+        // Over TCP, these are the only files.
+        Ok(Err(sqlx::Error::Io(error)))
+            if options.get_socket().is_none()
+                && matches!(
+                    error.kind(),
+                    ErrorKind::NotFound | ErrorKind::PermissionDenied
+                ) =>
+        {
+            Err(StoreError::Rejected(format!(
+                "{place}: not connected: {error}: do sslrootcert, sslcert and sslkey name files \
+                 that can be read?"
+            )))
+        }
         Ok(Err(error)) => Err(Tried {
             place,
             to: "connect",

@@ -179,6 +179,10 @@ async fn the_servers_language_does_not_matter() {
         .await
         .unwrap();
     let error = store.seen("a").await.unwrap_err();
+    if error.to_string().contains("does not exist") {
+        return test_servers::missing("the server's translations are not installed")
+            .unwrap_or_default();
+    }
     assert_eq!(class(&error), "rejected");
     assert!(error.to_string().contains("existiert nicht"), "{error}");
     assert!(error.to_string().contains("migrate"), "{error}");

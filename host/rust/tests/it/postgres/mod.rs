@@ -8,6 +8,7 @@ mod faults;
 mod interop;
 pub(crate) mod order;
 mod pooler;
+mod reach;
 
 use crate::inventory;
 use babelqueue_guard::settings::{Consumer, LeaseLength, Retention};
@@ -243,7 +244,15 @@ async fn settings_that_cannot_be_used_are_refused_by_name() {
     refused(url, &settings, "prefix: ").await;
     settings.prefix = "p".repeat(60);
     refused(url, &settings, "prefix: ").await;
-    for url in ["postgres://h:notaport/d", "postgres://h/d?sslmode=sideways"] {
-        refused(url, &PostgresSettings::default(), "store: ").await;
+    for url in [
+        "postgres://n:S3cret@h:notaport/d",
+        "postgres://n:S3cret@h/d?sslmode=sideways",
+    ] {
+        let error = PostgresStore::connect(url, &PostgresSettings::default())
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(error.starts_with("store: "), "{error}");
+        assert!(!error.contains("S3cret"), "{error}");
     }
 }
