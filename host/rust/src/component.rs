@@ -5,14 +5,17 @@
 //! question that it asked. No instance ever waits for a store; the module
 //! [`drive`](crate::drive) makes decisions out of such calls.
 
+mod call;
+
+pub(crate) use call::{Answer, Call, Question};
+
 use crate::bindings::babelqueue::guard::{claims, marker, store, types as wit};
 use crate::bindings::exports::babelqueue::guard::{guard, steps};
 use crate::error::{Error, GuardError, StoreError};
-use crate::types::{ClaimOutcome, Hold};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use wasmtime::component::{HasSelf, InstancePre, Linker};
-use wasmtime::{Config, Engine, ResourceLimiter, Store};
+use wasmtime::{Config, Engine, Store};
 
 /// What was built from the guard's source, byte for byte.
 pub mod artifacts {
@@ -96,13 +99,15 @@ impl Limits {
 #[derive(Clone)]
 pub struct Component(Arc<Inner>);
 
+/// Boxed, so that taking one out does not copy it.
+type Pool = Vec<Box<Instance>>;
+
 struct Inner {
     component: wasmtime::component::Component,
     pre: InstancePre<Call>,
     guard: guard::GuestIndices,
     steps: Option<steps::GuestIndices>,
-    /// Boxed, so that taking one out does not copy it.
-    pool: Mutex<Vec<Box<Instance>>>,
+    pool: Mutex<Pool>,
     limits: Limits,
 }
 
@@ -249,30 +254,25 @@ impl Component {
             Some(instance) => instance,
             None => self.0.instantiate()?,
         };
-        let call = instance.store.data_mut();
-        call.answer = answer;
-        call.question = None;
+        instance.store.data_mut().begin(answer);
         if let Some(deadline) = self.0.limits.deadline {
             instance.store.set_epoch_deadline(ticks(deadline));
         }
         let result = function(&instance.exports, &mut instance.store)
             .map_err(|error| GuardError::Trap(format!("{error:#}")))?;
         let call = instance.store.data_mut();
-        if call.broken {
-            return Err(GuardError::Trap("asked two questions in one call".into()).into());
-        }
-        let question = call.question.take();
+        let question = call.end()?;
         let taken = match result {
             Ok(value) => Ok(take(value, question)?),
             Err(error) => Err(StoreError::from(error).into()),
         };
-        if call.memory <= KEEP_MEMORY {
+        if call.memory() <= KEEP_MEMORY {
             self.pool().push(instance);
         }
         taken
     }
 
-    fn pool(&self) -> std::sync::MutexGuard<'_, Vec<Box<Instance>>> {
+    fn pool(&self) -> std::sync::MutexGuard<'_, Pool> {
         // Nothing that can panic runs under the lock.
         self.0.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -280,16 +280,7 @@ impl Component {
 
 impl Inner {
     fn instantiate(&self) -> Result<Box<Instance>, GuardError> {
-        let mut store = Store::new(
-            self.component.engine(),
-            Call {
-                answer: Answer::None,
-                question: None,
-                broken: false,
-                memory: 0,
-                memory_limit: self.limits.memory,
-            },
-        );
+        let mut store = Store::new(self.component.engine(), Call::within(self.limits.memory));
         store.limiter(|call| call);
         if self.limits.deadline.is_some() {
             // Without one, the very first instruction would be interrupted.
@@ -326,151 +317,6 @@ struct Instance {
 pub(crate) struct Exports {
     pub(crate) guard: guard::Guest,
     pub(crate) steps: Option<steps::Guest>,
-}
-
-/// What the guard asked of its store in one call.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Question {
-    Seen { id: String },
-    Remember { id: String },
-    Forget { id: String },
-    Claim { id: String },
-    Renew { id: String, token: String },
-    Complete { id: String, token: String },
-    Release { id: String, token: String },
-    SetOnce { id: String, step: String },
-}
-
-impl Question {
-    pub(crate) fn id(&self) -> &str {
-        match self {
-            Self::Seen { id }
-            | Self::Remember { id }
-            | Self::Forget { id }
-            | Self::Claim { id }
-            | Self::Renew { id, .. }
-            | Self::Complete { id, .. }
-            | Self::Release { id, .. }
-            | Self::SetOnce { id, .. } => id,
-        }
-    }
-
-    pub(crate) fn token(&self) -> Option<&str> {
-        match self {
-            Self::Renew { token, .. }
-            | Self::Complete { token, .. }
-            | Self::Release { token, .. } => Some(token),
-            _ => None,
-        }
-    }
-}
-
-/// What the guard is told if it asks.
-#[derive(Debug)]
-pub(crate) enum Answer {
-    /// Nothing is known yet: the id was not seen, or is busy; a write has
-    /// been done, and the lease was held.
-    None,
-    Seen(bool),
-    Claim(ClaimOutcome),
-    Hold(Hold),
-}
-
-/// The state of one call, and the imports' side of it.
-pub(crate) struct Call {
-    answer: Answer,
-    question: Option<Question>,
-    /// A second question in one call breaks the interface's contract.
-    broken: bool,
-    /// The guest's memory, in bytes, and how far it may grow.
-    memory: usize,
-    memory_limit: usize,
-}
-
-impl Call {
-    fn ask(&mut self, question: Question) {
-        self.broken |= self.question.replace(question).is_some();
-    }
-
-    fn hold(&self) -> Hold {
-        match self.answer {
-            Answer::Hold(hold) => hold,
-            _ => Hold::Held,
-        }
-    }
-}
-
-impl store::Host for Call {
-    fn seen(&mut self, id: String) -> Result<bool, wit::StoreError> {
-        self.ask(Question::Seen { id });
-        Ok(matches!(self.answer, Answer::Seen(true)))
-    }
-
-    fn remember(&mut self, id: String) -> Result<(), wit::StoreError> {
-        self.ask(Question::Remember { id });
-        Ok(())
-    }
-
-    fn forget(&mut self, id: String) -> Result<(), wit::StoreError> {
-        self.ask(Question::Forget { id });
-        Ok(())
-    }
-}
-
-impl claims::Host for Call {
-    fn claim(&mut self, id: String) -> Result<ClaimOutcome, wit::StoreError> {
-        self.ask(Question::Claim { id });
-        Ok(match std::mem::replace(&mut self.answer, Answer::None) {
-            Answer::Claim(outcome) => outcome,
-            _ => ClaimOutcome::Busy(0),
-        })
-    }
-
-    fn renew(&mut self, id: String, token: String) -> Result<Hold, wit::StoreError> {
-        self.ask(Question::Renew { id, token });
-        Ok(self.hold())
-    }
-
-    fn complete(&mut self, id: String, token: String) -> Result<Hold, wit::StoreError> {
-        self.ask(Question::Complete { id, token });
-        Ok(self.hold())
-    }
-
-    fn release(&mut self, id: String, token: String) -> Result<Hold, wit::StoreError> {
-        self.ask(Question::Release { id, token });
-        Ok(self.hold())
-    }
-}
-
-impl marker::Host for Call {
-    fn set_once(&mut self, id: String, step: String) -> Result<bool, wit::StoreError> {
-        self.ask(Question::SetOnce { id, step });
-        Ok(true)
-    }
-}
-
-impl ResourceLimiter for Call {
-    fn memory_growing(
-        &mut self,
-        _current: usize,
-        desired: usize,
-        _maximum: Option<usize>,
-    ) -> wasmtime::Result<bool> {
-        let allowed = desired <= self.memory_limit;
-        if allowed {
-            self.memory = desired;
-        }
-        Ok(allowed)
-    }
-
-    fn table_growing(
-        &mut self,
-        _current: usize,
-        desired: usize,
-        _maximum: Option<usize>,
-    ) -> wasmtime::Result<bool> {
-        Ok(desired <= 10_000)
-    }
 }
 
 fn engine(limits: Limits) -> Result<Engine, GuardError> {

@@ -16,7 +16,7 @@
 //!
 //! [`Store`]: crate::Store
 
-use crate::component::{Answer, Call, Component, Exports, Question};
+use crate::component::{Answer, Component, Question};
 use crate::delivery::{Delivery, Identity};
 use crate::error::{Error, GuardError};
 use crate::types::{ClaimOutcome, Decision, Hold, Outcome, Settled, Ticket};
@@ -39,6 +39,17 @@ pub enum Asked {
         /// The message's id.
         id: String,
     },
+}
+
+impl Asked {
+    /// The message's id, if it has a usable one.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        match self {
+            Self::Decided(decision) => decision.id(),
+            Self::Seen { id, .. } | Self::Claim { id } => Some(id),
+        }
+    }
 }
 
 /// How a ticket is to be settled.
@@ -102,30 +113,31 @@ impl Component {
     ///
     /// The body is over the limit, or the component trapped.
     pub fn ask(&self, delivery: &Delivery<'_>) -> Result<Asked, Error> {
-        let (decision, question) = match delivery.identity {
-            Identity::Body(body) => {
-                let limit = self.limits().body;
-                if body.len() > limit {
-                    return Err(GuardError::BodyTooLarge {
-                        len: body.len(),
-                        limit,
-                    }
-                    .into());
-                }
-                self.decision(Answer::None, |exports, call| {
-                    exports.guard.call_decide(call, body)
-                })?
-            }
-            Identity::Id(id) => self.decide_id(id, Answer::None)?,
-        };
-        match question {
+        let take = |decision, question| match question {
             None => Ok(Asked::Decided(decision)),
             Some(Question::Seen { id }) => Ok(Asked::Seen {
                 id,
                 unseen: decision,
             }),
             Some(Question::Claim { id }) => Ok(Asked::Claim { id }),
-            Some(other) => Err(out_of_turn(&other).into()),
+            Some(other) => Err(out_of_turn(&other)),
+        };
+        match delivery.identity {
+            Identity::Id(id) => self.decide_id(id, Answer::None, take),
+            Identity::Body(body) => {
+                let (len, limit) = (body.len(), self.limits().body);
+                if len > limit {
+                    return Err(GuardError::BodyTooLarge { len, limit }.into());
+                }
+                self.call(
+                    Answer::None,
+                    |exports, call| exports.guard.call_decide(call, body),
+                    |decision, question| {
+                        consistent(&decision, question.as_ref())?;
+                        take(decision, question)
+                    },
+                )
+            }
         }
     }
 
@@ -153,15 +165,16 @@ impl Component {
     ///
     /// The ticket is not one of a decision, or the component trapped.
     pub fn settlement(&self, ticket: &Ticket, outcome: Outcome) -> Result<Settlement, Error> {
-        let (settled, question) = self.settle(ticket, outcome, Answer::None)?;
-        let write = match question {
-            None => Write::Nothing,
-            Some(Question::Remember { id }) => Write::Remember { id },
-            Some(Question::Complete { id, token }) => Write::Complete { id, token },
-            Some(Question::Release { id, token }) => Write::Release { id, token },
-            Some(other) => return Err(out_of_turn(&other).into()),
-        };
-        Ok(Settlement { write, settled })
+        self.settle(ticket, outcome, Answer::None, |settled, question| {
+            let write = match question {
+                None => Write::Nothing,
+                Some(Question::Remember { id }) => Write::Remember { id },
+                Some(Question::Complete { id, token }) => Write::Complete { id, token },
+                Some(Question::Release { id, token }) => Write::Release { id, token },
+                Some(other) => return Err(out_of_turn(&other)),
+            };
+            Ok(Settlement { write, settled })
+        })
     }
 
     /// What has been done if the lease turned out not to be held.
@@ -170,7 +183,8 @@ impl Component {
     ///
     /// The ticket is not one of a decision, or the component trapped.
     pub fn settled_late(&self, ticket: &Ticket, outcome: Outcome) -> Result<Settled, Error> {
-        Ok(self.settle(ticket, outcome, Answer::Hold(Hold::Lost))?.0)
+        let lost = Answer::Hold(Hold::Lost);
+        self.settle(ticket, outcome, lost, |settled, _| Ok(settled))
     }
 
     /// Asks how the lease of a ticket is to be extended.
@@ -179,15 +193,15 @@ impl Component {
     ///
     /// The ticket is not one of a decision, or the component trapped.
     pub fn renewal(&self, ticket: &Ticket) -> Result<Renewal, Error> {
-        let (hold, question) = self.call(Answer::None, |exports, call| {
-            exports.guard.call_renew(call, ticket)
-        })?;
-        let hold = hold.map_err(crate::StoreError::from)?;
-        match about(ticket, question)? {
-            None => Ok(Renewal::Decided(hold)),
-            Some(Question::Renew { id, token }) => Ok(Renewal::Renew { id, token }),
-            Some(other) => Err(out_of_turn(&other).into()),
-        }
+        self.call(
+            Answer::None,
+            |exports, call| exports.guard.call_renew(call, ticket),
+            |hold, question| match about(ticket, question)? {
+                None => Ok(Renewal::Decided(hold)),
+                Some(Question::Renew { id, token }) => Ok(Renewal::Renew { id, token }),
+                Some(other) => Err(out_of_turn(&other)),
+            },
+        )
     }
 
     /// The id whose mark has to be removed to forget this one.
@@ -196,17 +210,18 @@ impl Component {
     ///
     /// `rejected` if it is not usable as an id, or the component trapped.
     pub fn forgettable(&self, id: &str) -> Result<String, Error> {
-        let (result, question) = self.call(Answer::None, |exports, call| {
-            exports.guard.call_forget(call, id)
-        })?;
-        result.map_err(crate::StoreError::from)?;
-        match question {
-            Some(Question::Forget { id: forgotten }) => {
-                same(&forgotten, id)?;
-                Ok(forgotten)
-            }
-            other => Err(GuardError::Trap(format!("forgot {other:?}")).into()),
-        }
+        self.call(
+            Answer::None,
+            |exports, call| exports.guard.call_forget(call, id),
+            |(), question| match question {
+                Some(Question::Forget { id: forgotten }) => {
+                    same(&forgotten, id)?;
+                    Ok(forgotten)
+                }
+                Some(other) => Err(out_of_turn(&other)),
+                None => Err(GuardError::Trap("forgot without asking".into())),
+            },
+        )
     }
 
     /// The id under which a step's mark is to be set, or `None` if the step
@@ -217,81 +232,80 @@ impl Component {
     /// `rejected` if the step's name is not `[a-z0-9_]{1,40}`; the component
     /// has no steps, or trapped.
     pub fn step(&self, ticket: &Ticket, step: &str) -> Result<Option<String>, Error> {
-        let (result, question) = self.call(Answer::None, |exports, call| {
-            Ok(match &exports.steps {
-                Some(steps) => Some(steps.call_once(call, ticket, step)?),
-                None => None,
-            })
-        })?;
-        match result {
-            Some(result) => result.map_err(crate::StoreError::from)?,
-            None => {
-                return Err(GuardError::Misuse("this component has no steps".into()).into());
-            }
-        };
-        match about(ticket, question)? {
-            None => Ok(None),
-            Some(Question::SetOnce { id, step: named }) => {
-                same(&named, step)?;
-                Ok(Some(id))
-            }
-            Some(other) => Err(out_of_turn(&other).into()),
+        if !self.has_steps() {
+            return Err(GuardError::Misuse("this component has no steps".into()).into());
         }
+        self.call(
+            Answer::None,
+            |exports, call| match &exports.steps {
+                Some(steps) => steps.call_once(call, ticket, step),
+                None => Err(wasmtime::Error::msg("no steps")),
+            },
+            |_, question| match about(ticket, question)? {
+                None => Ok(None),
+                Some(Question::SetOnce { id, step: named }) => {
+                    same(&named, step)?;
+                    Ok(Some(id))
+                }
+                Some(other) => Err(out_of_turn(&other)),
+            },
+        )
     }
 
     fn answer(&self, id: &str, answer: Answer) -> Result<Decision, Error> {
-        match self.decide_id(id, answer)? {
-            (decision, Some(_)) => Ok(decision),
-            (_, None) => Err(GuardError::Trap(format!("asked about {id:?} once only")).into()),
-        }
+        self.decide_id(id, answer, |decision, question| match question {
+            Some(_) => Ok(decision),
+            None => Err(GuardError::Trap(format!("asked about {id:?} once only"))),
+        })
     }
 
-    fn decide_id(&self, id: &str, answer: Answer) -> Result<(Decision, Option<Question>), Error> {
-        let (decision, question) = self.decision(answer, |exports, call| {
-            exports.guard.call_decide_id(call, id)
-        })?;
-        if let Some(question) = &question {
-            same(question.id(), id)?;
-        }
-        Ok((decision, question))
-    }
-
-    fn decision(
+    fn decide_id<T>(
         &self,
+        id: &str,
         answer: Answer,
-        function: impl FnOnce(
-            &Exports,
-            &mut wasmtime::Store<Call>,
-        ) -> wasmtime::Result<
-            Result<Decision, crate::bindings::babelqueue::guard::types::StoreError>,
-        >,
-    ) -> Result<(Decision, Option<Question>), Error> {
-        let (decision, question) = self.call(answer, function)?;
-        let decision = decision.map_err(crate::StoreError::from)?;
-        let (decided, asked) = (decision.id(), question.as_ref().map(Question::id));
-        if decided != asked {
-            let text = format!("decided on {decided:?} and asked about {asked:?}");
-            return Err(GuardError::Trap(text).into());
-        }
-        Ok((decision, question))
+        take: impl FnOnce(Decision, Option<Question>) -> Result<T, GuardError>,
+    ) -> Result<T, Error> {
+        self.call(
+            answer,
+            |exports, call| exports.guard.call_decide_id(call, id),
+            |decision, question| {
+                consistent(&decision, question.as_ref())?;
+                if let Some(question) = &question {
+                    same(question.id(), id)?;
+                }
+                take(decision, question)
+            },
+        )
     }
 
-    fn settle(
+    fn settle<T>(
         &self,
         ticket: &Ticket,
         outcome: Outcome,
         answer: Answer,
-    ) -> Result<(Settled, Option<Question>), Error> {
-        let (settled, question) = self.call(answer, |exports, call| {
-            exports.guard.call_settle(call, ticket, outcome)
-        })?;
-        let settled = settled.map_err(crate::StoreError::from)?;
-        Ok((settled, about(ticket, question)?))
+        take: impl FnOnce(Settled, Option<Question>) -> Result<T, GuardError>,
+    ) -> Result<T, Error> {
+        self.call(
+            answer,
+            |exports, call| exports.guard.call_settle(call, ticket, outcome),
+            |settled, question| take(settled, about(ticket, question)?),
+        )
     }
 }
 
-/// Holds a component to the ticket that it was given: none, whoever made it,
-/// can have another message's mark or lease touched.
+// A component is held to the id that it was given, or has read from the body,
+// and to the lease. None, whoever made it, can have another message's mark or
+// lease touched, or skip a message without having asked.
+
+fn consistent(decision: &Decision, question: Option<&Question>) -> Result<(), GuardError> {
+    let (decided, asked) = (decision.id(), question.map(Question::id));
+    if decided == asked {
+        return Ok(());
+    }
+    let text = format!("decided on {decided:?} and asked about {asked:?}");
+    Err(GuardError::Trap(text))
+}
+
 fn about(ticket: &Ticket, question: Option<Question>) -> Result<Option<Question>, GuardError> {
     if let Some(question) = &question {
         let (id, token) = match ticket {
