@@ -11,11 +11,13 @@ use crate::in_flight::InFlight;
 use crate::processed::Processed;
 use crate::store::{Claims, Marker, Store};
 use crate::types::{ClaimOutcome, Decision, Hold, Outcome, Settled, Ticket};
+use crate::watch::{self, Ending};
 use futures_util::FutureExt;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use tokio::runtime::Handle;
+use tracing::{Instrument, Span};
 
 /// Makes the effect of a message happen once, however often it is delivered.
 ///
@@ -26,6 +28,19 @@ pub struct Guard {
     component: Component,
     store: Backing,
     marker: Option<Arc<dyn Marker>>,
+}
+
+/// A delivery whose body has been read.
+pub(crate) struct Read {
+    asked: Result<Asked, Error>,
+    replay: bool,
+}
+
+impl Read {
+    fn span(&self) -> Span {
+        let asked = self.asked.as_ref().ok();
+        watch::span(asked.and_then(Asked::id), self.replay)
+    }
 }
 
 #[derive(Clone)]
@@ -125,41 +140,61 @@ impl Guard {
         Fut: Future<Output = Result<T, E>>,
     {
         let delivery = delivery.into();
+        self.handle(self.read(&delivery), handler).await
+    }
+
+    /// Reads the delivery's body, which is not needed any more after this.
+    pub(crate) fn read(&self, delivery: &Delivery<'_>) -> Read {
+        Read {
+            asked: self.component.ask(delivery),
+            replay: delivery.replay,
+        }
+    }
+
+    /// The rest of [`process`](Self::process).
+    pub(crate) async fn handle<T, E, F, Fut>(
+        &self,
+        read: Read,
+        handler: F,
+    ) -> Result<Processed<T, E>, Error>
+    where
+        F: FnOnce(Context) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+    {
         if self.is_claiming() && Handle::try_current().is_err() {
             let text = "claims are renewed by a task: call this within a tokio runtime";
             return Err(GuardError::Misuse(text.into()).into());
         }
-        let ticket = match self.decide(&delivery).await? {
-            Decision::Run(ticket) => ticket,
-            Decision::Skip(id) => {
-                tracing::debug!(id, "skip");
-                return Ok(Processed::Skipped { id });
-            }
-            Decision::Park(parked) => {
-                tracing::debug!(id = parked.id, left_ms = parked.left_ms, "park");
-                return Ok(Processed::Parked(parked));
-            }
-        };
-        let id = ticket.id().map(str::to_owned);
-        let run = InFlight::start(self, ticket, delivery.replay);
-        let context = run.context();
-        let ended = AssertUnwindSafe(async { handler(context).await })
-            .catch_unwind()
-            .await;
-        match ended {
-            Ok(Ok(value)) => {
-                let mark = run.succeed().await;
-                Ok(Processed::Ran { value, id, mark })
-            }
-            Ok(Err(error)) => {
-                run.fail().await;
-                Ok(Processed::Failed { error, id })
-            }
-            Err(panic) => {
-                run.fail().await;
-                resume_unwind(panic)
+        let span = read.span();
+        async {
+            let ticket = match self.decide_on(read.asked).await? {
+                Decision::Run(ticket) => ticket,
+                Decision::Skip(id) => return Ok(Processed::Skipped { id }),
+                Decision::Park(parked) => return Ok(Processed::Parked(parked)),
+            };
+            let id = ticket.id().map(str::to_owned);
+            let run = InFlight::start(self, ticket, read.replay);
+            let context = run.context();
+            let ended = AssertUnwindSafe(async { handler(context).await })
+                .catch_unwind()
+                .await;
+            match ended {
+                Ok(Ok(value)) => {
+                    let mark = run.succeed().await;
+                    Ok(Processed::Ran { value, id, mark })
+                }
+                Ok(Err(error)) => {
+                    run.fail(Ending::Failed).await;
+                    Ok(Processed::Failed { error, id })
+                }
+                Err(panic) => {
+                    run.fail(Ending::Panicked).await;
+                    resume_unwind(panic)
+                }
             }
         }
+        .instrument(span)
+        .await
     }
 
     /// Decides on a delivery, for those who run the handler themselves and
@@ -173,7 +208,20 @@ impl Guard {
     ///
     /// As for [`process`](Self::process).
     pub async fn decide(&self, delivery: &Delivery<'_>) -> Result<Decision, Error> {
-        match (self.component.ask(delivery)?, &self.store) {
+        self.decide_on(self.component.ask(delivery)).await
+    }
+
+    async fn decide_on(&self, asked: Result<Asked, Error>) -> Result<Decision, Error> {
+        let decision = match asked {
+            Ok(asked) => self.answer(asked).await,
+            Err(error) => Err(error),
+        };
+        watch::decided(&decision);
+        decision
+    }
+
+    async fn answer(&self, asked: Asked) -> Result<Decision, Error> {
+        match (asked, &self.store) {
             (Asked::Decided(decision), _) => Ok(decision),
             (Asked::Seen { id, unseen }, Backing::Seen(store)) => {
                 if store.seen(&id).await? {
@@ -198,7 +246,13 @@ impl Guard {
     pub async fn settle(&self, ticket: &Ticket, outcome: Outcome) -> Result<Settled, Error> {
         let guard = self.clone();
         let ticket = ticket.clone();
-        Detach::new(|_| async move { guard.settle_here(&ticket, outcome).await }).await
+        let settle = async move {
+            let settled = guard.settle_here(&ticket, outcome).await;
+            // Here, since the caller may have gone away.
+            watch::settled(&ticket, outcome, &settled);
+            settled
+        };
+        Detach::new(|_| settle.in_current_span()).await
     }
 
     async fn settle_here(&self, ticket: &Ticket, outcome: Outcome) -> Result<Settled, Error> {
@@ -233,6 +287,10 @@ impl Guard {
     ///
     /// The store could not be asked, or the component trapped.
     pub async fn renew(&self, ticket: &Ticket) -> Result<Hold, Error> {
+        watch::errors("renew", self.renew_here(ticket).await)
+    }
+
+    async fn renew_here(&self, ticket: &Ticket) -> Result<Hold, Error> {
         match (self.component.renewal(ticket)?, &self.store) {
             (Renewal::Decided(hold), _) => Ok(hold),
             (Renewal::Renew { id, token }, Backing::Claims(store)) => {
@@ -250,6 +308,10 @@ impl Guard {
     /// `rejected` for what is not usable as an id; or the store could not be
     /// written.
     pub async fn forget(&self, id: &str) -> Result<(), Error> {
+        watch::errors("forget", self.forget_here(id).await)
+    }
+
+    async fn forget_here(&self, id: &str) -> Result<(), Error> {
         let id = self.component.forgettable(id)?;
         match &self.store {
             Backing::Seen(store) => store.forget(&id).await?,
@@ -259,6 +321,10 @@ impl Guard {
     }
 
     pub(crate) async fn once(&self, ticket: &Ticket, step: &str) -> Result<bool, Error> {
+        watch::errors("once", self.once_here(ticket, step).await)
+    }
+
+    async fn once_here(&self, ticket: &Ticket, step: &str) -> Result<bool, Error> {
         // Steps are an export of the claiming component alone; what they
         // decide does not depend on how the ticket came about.
         let steps = if self.is_claiming() {

@@ -7,10 +7,12 @@ use crate::error::Error;
 use crate::guard::Guard;
 use crate::processed::Mark;
 use crate::types::{Hold, Leased, Outcome, Settled, Ticket};
+use crate::watch::{self, Ending};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument;
 
 pub(crate) struct InFlight {
     guard: Guard,
@@ -26,7 +28,8 @@ impl InFlight {
         let renewal = match &ticket {
             Ticket::Leased(leased) => {
                 let renewal = keep_alive(guard.clone(), leased.clone(), lease_lost.clone());
-                Some(AbortOnDropHandle::new(tokio::spawn(renewal)))
+                let renewal = tokio::spawn(renewal.in_current_span());
+                Some(AbortOnDropHandle::new(renewal))
             }
             Ticket::Open(_) | Ticket::Seen(_) => None,
         };
@@ -45,25 +48,20 @@ impl InFlight {
     /// The handler has succeeded. From here on the mark is set whatever
     /// happens to the caller.
     pub(crate) async fn succeed(mut self) -> Mark {
+        watch::ended(Ending::Succeeded);
         match self.settle(Outcome::Succeeded).await {
-            Ok(Settled::MarkedLate) => {
-                tracing::warn!(id = self.context.id(), "marked after the lease was lost");
-                Mark::SetLate
-            }
+            Ok(Settled::MarkedLate) => Mark::SetLate,
             Ok(Settled::Nothing) => Mark::NoId,
             Ok(_) => Mark::Set,
-            Err(error) => {
-                tracing::error!(id = self.context.id(), %error, "ran, but is not marked");
-                Mark::Missing(error)
-            }
+            Err(error) => Mark::Missing(error),
         }
     }
 
-    /// The handler has failed: nothing is marked, and a lease is given up.
-    pub(crate) async fn fail(mut self) {
-        if let Err(error) = self.settle(Outcome::Failed).await {
-            tracing::warn!(id = self.context.id(), %error, "the lease lasts until it lapses");
-        }
+    /// The handler has failed: nothing is marked, and a lease is given up, or
+    /// lasts until it lapses.
+    pub(crate) async fn fail(mut self, ending: Ending) {
+        watch::ended(ending);
+        drop(self.settle(Outcome::Failed).await);
     }
 
     async fn settle(&mut self, outcome: Outcome) -> Result<Settled, Error> {
@@ -77,7 +75,11 @@ impl InFlight {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        if !self.settled && matches!(self.context.ticket(), Ticket::Leased(_)) {
+        if self.settled {
+            return;
+        }
+        watch::ended(Ending::Cancelled);
+        if matches!(self.context.ticket(), Ticket::Leased(_)) {
             self.renewal = None;
             let (guard, context) = (self.guard.clone(), self.context.clone());
             drop(Detach::new(|_| async move {

@@ -37,6 +37,7 @@
 
 pub mod component;
 mod context;
+pub mod counters;
 mod delivery;
 mod detach;
 pub mod drive;
@@ -48,9 +49,12 @@ pub mod settings;
 pub mod store;
 #[cfg(feature = "suite")]
 pub mod suite;
+#[cfg(feature = "tower")]
+pub mod tower;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub mod transaction;
 mod types;
+mod watch;
 
 pub use async_trait::async_trait;
 pub use component::Component;

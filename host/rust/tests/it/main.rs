@@ -14,8 +14,11 @@ mod cancellation;
 mod child;
 mod claiming;
 mod component;
+mod hostile;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod inventory;
+#[cfg(feature = "tower")]
+mod layer;
 mod memory;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -27,3 +30,4 @@ mod sqlite;
 mod stores;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod transaction;
+mod watch;
