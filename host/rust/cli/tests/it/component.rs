@@ -29,6 +29,17 @@ fn each_form_is_written_as_it_is() {
 }
 
 #[test]
+fn the_wit_is_one_package_with_both_worlds() {
+    let wit = end(&mut bq_guard(["component", "--wit"]));
+    let mut resolve = wit_parser::Resolve::default();
+    let package = resolve.push_str("guard.wit", wit.out()).unwrap();
+    let package = &resolve.packages[package];
+    assert_eq!(package.name.to_string(), "babelqueue:guard@0.1.0");
+    let worlds: Vec<_> = package.worlds.keys().collect();
+    assert_eq!(worlds, ["plain", "claiming"]);
+}
+
+#[test]
 fn imports_and_exports_are_those_of_the_wit() {
     let of = |world| {
         end(&mut bq_guard(["component", world, "--interface"]))
