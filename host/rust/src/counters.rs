@@ -3,12 +3,12 @@
 //!
 //! | counter | labels | counts |
 //! |---|---|---|
-//! | [`DELIVERIES`] | `decision`: `run`, `skip`, `park`, `error` | deliveries that were decided on, or could not be |
+//! | [`DELIVERIES`] | `decision`: `run`, `skip`, `park`, `error` | deliveries that were decided on, or could not be, or whose transaction failed |
 //! | [`FAIL_OPEN`] | `reason`: `malformed`, `absent`, `unusable` | those of them that run without an id |
-//! | [`HANDLERS`] | `outcome`: `succeeded`, `failed`, `panicked`, `cancelled` | handlers that have ended |
+//! | [`HANDLERS`] | `outcome`: `succeeded`, `failed`, `panicked`, `cancelled` | handlers that have ended; in a transaction that is run again, each time |
 //! | [`MARKS_MISSING`] | | successes whose mark could not be set: a redelivery may run again |
 //! | [`LEASES_LOST`] | | leases that were no longer held when the delivery was settled: another worker may have run it |
-//! | [`ERRORS`] | `operation`: `decide`, `settle`, `renew`, `forget`, `once`; `class`: `unavailable`, `rejected`, `guard` | errors by their class (contract, section 7) |
+//! | [`ERRORS`] | `operation`: `decide`, `settle`, `renew`, `forget`, `once`, `transaction`; `class`: `unavailable`, `rejected`, `guard` | errors by their class (contract, section 7) |
 //!
 //! ```
 //! # #[cfg(feature = "metrics")] {

@@ -11,7 +11,7 @@ use crate::in_flight::InFlight;
 use crate::processed::Processed;
 use crate::store::{Claims, Marker, Store};
 use crate::types::{ClaimOutcome, Decision, Hold, Outcome, Settled, Ticket};
-use crate::watch::{self, Ending};
+use crate::watch::{self, Ending, Handling};
 use futures_util::FutureExt;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, resume_unwind};
@@ -175,20 +175,24 @@ impl Guard {
             let id = ticket.id().map(str::to_owned);
             let run = InFlight::start(self, ticket, read.replay);
             let context = run.context();
+            let handling = Handling::begin();
             let ended = AssertUnwindSafe(async { handler(context).await })
                 .catch_unwind()
                 .await;
             match ended {
                 Ok(Ok(value)) => {
+                    handling.ended(Ending::Succeeded);
                     let mark = run.succeed().await;
                     Ok(Processed::Ran { value, id, mark })
                 }
                 Ok(Err(error)) => {
-                    run.fail(Ending::Failed).await;
+                    handling.ended(Ending::Failed);
+                    run.fail().await;
                     Ok(Processed::Failed { error, id })
                 }
                 Err(panic) => {
-                    run.fail(Ending::Panicked).await;
+                    handling.ended(Ending::Panicked);
+                    run.fail().await;
                     resume_unwind(panic)
                 }
             }
@@ -216,7 +220,7 @@ impl Guard {
             Ok(asked) => self.answer(asked).await,
             Err(error) => Err(error),
         };
-        watch::decided(&decision);
+        watch::decided("decide", &decision);
         decision
     }
 

@@ -7,7 +7,6 @@ use crate::error::Error;
 use crate::guard::Guard;
 use crate::processed::Mark;
 use crate::types::{Hold, Leased, Outcome, Settled, Ticket};
-use crate::watch::{self, Ending};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -48,7 +47,6 @@ impl InFlight {
     /// The handler has succeeded. From here on the mark is set whatever
     /// happens to the caller.
     pub(crate) async fn succeed(mut self) -> Mark {
-        watch::ended(Ending::Succeeded);
         match self.settle(Outcome::Succeeded).await {
             Ok(Settled::MarkedLate) => Mark::SetLate,
             Ok(Settled::Nothing) => Mark::NoId,
@@ -59,8 +57,7 @@ impl InFlight {
 
     /// The handler has failed: nothing is marked, and a lease is given up, or
     /// lasts until it lapses.
-    pub(crate) async fn fail(mut self, ending: Ending) {
-        watch::ended(ending);
+    pub(crate) async fn fail(mut self) {
         drop(self.settle(Outcome::Failed).await);
     }
 
@@ -75,11 +72,7 @@ impl InFlight {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        if self.settled {
-            return;
-        }
-        watch::ended(Ending::Cancelled);
-        if matches!(self.context.ticket(), Ticket::Leased(_)) {
+        if !self.settled && matches!(self.context.ticket(), Ticket::Leased(_)) {
             self.renewal = None;
             let (guard, context) = (self.guard.clone(), self.context.clone());
             drop(Detach::new(|_| async move {

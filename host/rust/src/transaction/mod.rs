@@ -56,12 +56,14 @@ use crate::settings::{Millis, SettingError};
 use crate::store::Store;
 use crate::store::backoff::{CONFLICTS, backoff};
 use crate::types::Decision;
+use crate::watch::{self, Ending, Handling};
 use async_trait::async_trait;
 use sqlx::{Connection, Database, Pool, Transaction};
 use std::error::Error as StdError;
 use std::future::Future;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
+use tracing::Instrument;
 
 /// How long the database may take for one of the guard's own statements,
 /// unless set.
@@ -192,9 +194,29 @@ impl<S: TransactionalStore> TransactionGuard<S> {
         Fut: Future<Output = Result<Done<S, T>, E>>,
     {
         let delivery = delivery.into();
+        let span = watch::span(None, delivery.replay);
+        async {
+            let processed = self.attempts(&delivery, &handler).await;
+            watch::decided("transaction", &processed);
+            processed
+        }
+        .instrument(span)
+        .await
+    }
+
+    async fn attempts<T, E, F, Fut>(
+        &self,
+        delivery: &Delivery<'_>,
+        handler: &F,
+    ) -> Result<Processed<T, E>, Error>
+    where
+        E: StdError + 'static,
+        F: Fn(Running<'static, S>) -> Fut,
+        Fut: Future<Output = Result<Done<S, T>, E>>,
+    {
         let mut conflicts = 0;
         loop {
-            let attempt = self.attempt(&delivery, &handler).await;
+            let attempt = self.attempt(delivery, handler).await;
             let conflict = match &attempt {
                 Ok(Processed::Failed { error, .. }) => is_conflict::<S>(error),
                 Ok(_) => false,
@@ -240,10 +262,12 @@ impl<S: TransactionalStore> TransactionGuard<S> {
                 .await?;
             self.decide(savepoint, asked, delivery.replay).await
         };
-        match begun.await {
+        let begun = match begun.await {
             Ok(begun) => Ok(begun),
             Err(trouble) => Err(trouble.explained(&self.store).await),
-        }
+        };
+        watch::decided("decide", &begun);
+        begun
     }
 
     async fn attempt<T, E, F, Fut>(
@@ -256,6 +280,7 @@ impl<S: TransactionalStore> TransactionGuard<S> {
         Fut: Future<Output = Result<Done<S, T>, E>>,
     {
         let asked = self.component.ask(delivery)?;
+        watch::identified(asked.id());
         let begun = self.store.pool().begin_with(self.begin);
         let transaction = self.within("begin a transaction", begun).await?;
         let run = match self.decide(transaction, asked, delivery.replay).await? {
@@ -263,15 +288,20 @@ impl<S: TransactionalStore> TransactionGuard<S> {
             Begun::Skip(id) => return Ok(Processed::Skipped { id }),
         };
         let id = run.ticket().id().map(str::to_owned);
+        let handling = Handling::begin();
         match handler(run).await {
             Ok(done) => {
+                handling.ended(Ending::Succeeded);
                 let (run, value) = done.into_parts();
                 let mark = run.end().await?;
                 Ok(Processed::Ran { value, id, mark })
             }
             // The handler has dropped what it was given, and so it is rolled
             // back.
-            Err(error) => Ok(Processed::Failed { error, id }),
+            Err(error) => {
+                handling.ended(Ending::Failed);
+                Ok(Processed::Failed { error, id })
+            }
         }
     }
 
@@ -303,7 +333,6 @@ impl<S: TransactionalStore> TransactionGuard<S> {
                 replay,
             ))),
             Decision::Skip(id) => {
-                tracing::debug!(id, "skip");
                 self.within("roll back", transaction.rollback()).await?;
                 Ok(Begun::Skip(id))
             }

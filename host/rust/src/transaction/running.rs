@@ -5,6 +5,7 @@ use crate::drive::Write;
 use crate::error::Error;
 use crate::processed::Mark;
 use crate::types::{FailOpen, Outcome, Ticket};
+use crate::watch::{self, Ending, Handling, Verdict};
 use sqlx::{Database, Transaction};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -18,6 +19,15 @@ pub enum Begun<'t, S: TransactionalStore> {
     /// The message of this id has been processed. The transaction goes on as
     /// if nothing had been asked.
     Skip(String),
+}
+
+impl<'a, S: TransactionalStore> From<&'a Begun<'_, S>> for Verdict<'a> {
+    fn from(begun: &'a Begun<'_, S>) -> Self {
+        match begun {
+            Begun::Run(run) => Self::Run(run.ticket.id()),
+            Begun::Skip(id) => Self::Skip(id),
+        }
+    }
 }
 
 /// The connection for the statements of one handler. What they do, and the
@@ -85,11 +95,13 @@ impl<'t, S: TransactionalStore> Running<'t, S> {
     /// The mark could not be confirmed, which is also so after a statement of
     /// the handler's has failed; what it did is taken back.
     pub async fn succeed(self) -> Result<Mark, Error> {
+        Handling::begin().ended(Ending::Succeeded);
         let store = self.guard.store.clone();
-        match self.end().await {
+        let marked = match self.end().await {
             Ok(mark) => Ok(mark),
             Err(trouble) => Err(trouble.explained(&store).await),
-        }
+        };
+        watch::errors("settle", marked)
     }
 
     /// The handler has failed: all that it did is taken back, and the mark
@@ -101,11 +113,13 @@ impl<'t, S: TransactionalStore> Running<'t, S> {
     /// The database could not be told. Nothing of the transaction should be
     /// committed then.
     pub async fn fail(self) -> Result<(), Error> {
+        Handling::begin().ended(Ending::Failed);
         let store = self.guard.store.clone();
-        match self.undo().await {
+        let undone = match self.undo().await {
             Ok(()) => Ok(()),
             Err(trouble) => Err(trouble.explained(&store).await),
-        }
+        };
+        watch::errors("settle", undone)
     }
 
     pub(super) fn ticket(&self) -> &Ticket {
