@@ -15,7 +15,7 @@ async function open({ store: url, prefix, name, retention_ms, claim, lease_ms })
   await store.close?.();
   if (url === 'memory:') store = new MemoryStore(settings);
   else if (/^(redis|valkey)s?:/.test(url)) {
-    store = await RedisStore.connect(url, { ...settings, prefix, name });
+    store = await RedisStore.connect(url, { ...settings, prefix, consumer: name });
   } else throw new Unsupported(`no store ${url}`);
   guard = new Guard(store, { claim: claim ?? false });
   return { ok: true };
