@@ -63,6 +63,13 @@ impl SuiteSettings {
         }
     }
 
+    fn forever() -> Self {
+        Self {
+            retention: Retention::Forever,
+            ..Self::default()
+        }
+    }
+
     fn short_lease() -> Self {
         Self {
             lease: LeaseLength::of(SHORT).unwrap_or_default(),

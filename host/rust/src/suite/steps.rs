@@ -1,6 +1,7 @@
 //! The rules for single steps.
 
 use super::{Must, RACERS, SHORT, SuiteSettings, fresh, odd_ids};
+use crate::error::StoreError;
 use crate::store::{Marker, Store};
 use futures_util::future::join_all;
 use tokio::time::sleep;
@@ -15,6 +16,7 @@ pub async fn check_steps<S: Store + Marker>(make: impl AsyncFn(SuiteSettings) ->
     sets_each_step_once(&store).await;
     one_of_many_sets_it(&store).await;
     lets_steps_expire(&make(SuiteSettings::short_retention()).await).await;
+    rejects_steps_without_a_retention(&make(SuiteSettings::forever()).await).await;
 }
 
 async fn sets_each_step_once(store: &(impl Store + Marker)) {
@@ -66,5 +68,13 @@ async fn lets_steps_expire(store: &impl Marker) {
     assert!(
         store.set_once(&id, "count").await.must("set_once"),
         "a step's mark has a retention"
+    );
+}
+
+async fn rejects_steps_without_a_retention(store: &impl Marker) {
+    let answer = store.set_once(&fresh("for-ever"), "count").await;
+    assert!(
+        matches!(answer, Err(StoreError::Rejected(_))),
+        "a store that keeps its marks for ever has no steps, it answered {answer:?}"
     );
 }
