@@ -5,7 +5,7 @@ use crate::stores::{Probe, envelope};
 use babelqueue_guard::{Context, Guard, StoreError};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
-use tracing::subscriber::set_default;
+use tracing::subscriber::{DefaultGuard, set_default};
 use tracing_subscriber::fmt::format::FmtSpan;
 
 async fn ok(_: Context) -> Result<(), &'static str> {
@@ -30,6 +30,19 @@ impl Write for Log {
 }
 
 impl Log {
+    /// Everything that this thread says, until the guard is dropped.
+    fn begin() -> (Self, DefaultGuard) {
+        let log = Self::default();
+        let sink = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(move || sink.clone())
+            .with_max_level(tracing::Level::TRACE)
+            .with_span_events(FmtSpan::CLOSE)
+            .with_ansi(false)
+            .finish();
+        (log, set_default(subscriber))
+    }
+
     fn lines(&self) -> Vec<String> {
         let bytes = self.0.lock().unwrap();
         let text = String::from_utf8(bytes.clone()).unwrap();
@@ -48,15 +61,7 @@ impl Log {
 
 #[tokio::test]
 async fn every_delivery_has_one_span_with_its_id_and_what_became_of_it() {
-    let log = Log::default();
-    let sink = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_writer(move || sink.clone())
-        .with_max_level(tracing::Level::TRACE)
-        .with_span_events(FmtSpan::CLOSE)
-        .with_ansi(false)
-        .finish();
-    let watching = set_default(subscriber);
+    let (log, watching) = Log::begin();
     let store = Probe::default();
     let guard = Guard::new(store.clone()).unwrap();
     let _ = guard.process(&envelope("a"), ok).await.unwrap();
@@ -91,6 +96,35 @@ async fn every_delivery_has_one_span_with_its_id_and_what_became_of_it() {
     let lines = log.lines();
     let spans = lines.iter().filter(|line| line.contains("close")).count();
     assert_eq!(spans, 6, "{lines:#?}");
+}
+
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn a_transaction_is_within_the_span_of_its_delivery() {
+    use babelqueue_guard::sqlx::Error;
+    use babelqueue_guard::store::sqlite::{SqliteSettings, SqliteStore};
+    use babelqueue_guard::transaction::TransactionGuard;
+
+    let (log, watching) = Log::begin();
+    let settings = SqliteSettings::default();
+    let store = SqliteStore::connect("sqlite::memory:", &settings).await;
+    let guard = TransactionGuard::new(store.unwrap()).unwrap();
+    let body = envelope("a");
+    for _ in 0..2 {
+        let handled = guard.process(&body, async |run| {
+            tracing::info!("handling");
+            Ok::<_, Error>(run.done(()))
+        });
+        let _ = handled.await.unwrap();
+    }
+    drop(watching);
+    log.has(&[r#"delivery{replay=false id="a"}"#, "handling"]);
+    for became in [
+        r#"outcome="succeeded" decision="run"}"#,
+        r#"decision="skip"}"#,
+    ] {
+        log.has(&[r#"delivery{replay=false id="a" "#, became, "close"]);
+    }
 }
 
 #[cfg(feature = "metrics")]
@@ -202,5 +236,54 @@ mod counters {
         ];
         let expected = expected.map(|(name, count)| (name.to_owned(), count));
         assert_eq!(counted, BTreeMap::from(expected));
+    }
+
+    #[cfg(feature = "sqlite")]
+    #[tokio::test]
+    async fn transactions_are_counted_as_well() {
+        use babelqueue_guard::sqlx::Error;
+        use babelqueue_guard::store::sqlite::{SqliteSettings, SqliteStore};
+        use babelqueue_guard::transaction::{Begun, Done, Running, TransactionGuard};
+
+        let recorder = DebuggingRecorder::new();
+        let snapshotter = recorder.snapshotter();
+        let _counting = metrics::set_default_local_recorder(&recorder);
+        counters::describe();
+
+        type Handled = Result<Done<SqliteStore, ()>, Error>;
+        let succeed = async |run: Running<'static, SqliteStore>| -> Handled { Ok(run.done(())) };
+        let fail = async |_: Running<'static, SqliteStore>| -> Handled { Err(Error::RowNotFound) };
+        let settings = SqliteSettings::default();
+        let store = SqliteStore::connect("sqlite::memory:", &settings).await;
+        let store = store.unwrap();
+        let guard = TransactionGuard::new(store.clone()).unwrap();
+        let _ = guard.process(&envelope("a"), succeed).await.unwrap();
+        let _ = guard.process(&envelope("a"), succeed).await.unwrap();
+        let _ = guard.process("[]", succeed).await.unwrap();
+        let _ = guard.process(&envelope("b"), fail).await.unwrap();
+
+        let mut transaction = store.pool().begin().await.unwrap();
+        let begun = guard.begin(&mut transaction, &envelope("c")).await;
+        let Begun::Run(run) = begun.unwrap() else {
+            panic!("c is new")
+        };
+        run.fail().await.unwrap();
+        transaction.rollback().await.unwrap();
+
+        store.pool().close().await;
+        let closed = guard.process(&envelope("d"), succeed).await;
+        closed.unwrap_err();
+
+        let expected = [
+            ("deliveries_total decision=error", 1),
+            ("deliveries_total decision=run", 4),
+            ("deliveries_total decision=skip", 1),
+            ("errors_total operation=transaction class=unavailable", 1),
+            ("fail_open_total reason=malformed", 1),
+            ("handlers_total outcome=failed", 2),
+            ("handlers_total outcome=succeeded", 2),
+        ];
+        let expected = expected.map(|(name, count)| (name.to_owned(), count));
+        assert_eq!(counted(&snapshotter), BTreeMap::from(expected));
     }
 }
