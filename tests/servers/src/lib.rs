@@ -37,9 +37,11 @@ pub use crate::redis_cluster::RedisCluster;
 pub use crate::redis_sentinel::RedisSentinel;
 
 use std::ffi::OsString;
+use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A program from the environment variable, or the first of these names that
@@ -82,7 +84,8 @@ pub fn missing<T>(why: &str) -> Option<T> {
 }
 
 /// A port that nobody listens on, below those that the system gives to
-/// outgoing connections, so that a server can come back on it.
+/// outgoing connections, so that a server can come back on it. It is this
+/// program's until it ends.
 ///
 /// # Panics
 ///
@@ -90,14 +93,27 @@ pub fn missing<T>(why: &str) -> Option<T> {
 #[must_use]
 pub fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
+    static KEPT: Mutex<Vec<File>> = Mutex::new(Vec::new());
+    let user = rustix::process::getuid().as_raw();
+    let folder = std::env::temp_dir().join(format!("babelqueue-guard-ports-{user}"));
+    fs::create_dir_all(&folder).expect("a folder for locks");
     // Test programs that run side by side begin at different places.
     let start = SystemTime::now()
         .duration_since(UNIX_EPOCH)
-        .map_or(0, |now| now.subsec_micros())
-        .wrapping_add(std::process::id().wrapping_mul(7_919));
-    (0..10_000)
-        .map(|_| start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % 12_000 + 20_000)
+        .map_or(0, |now| now.subsec_micros());
+    let (port, lock) = (0..10_000)
+        // A cluster's node listens 10,000 higher too.
+        .map(|_| start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % 10_000 + 10_000)
         .filter_map(|port| u16::try_from(port).ok())
-        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
-        .expect("a free port")
+        .find_map(|port| {
+            let lock = File::create(folder.join(port.to_string())).ok()?;
+            lock.try_lock().ok()?;
+            let listens = TcpListener::bind(("127.0.0.1", port)).is_err();
+            (!listens).then_some((port, lock))
+        })
+        .expect("a free port");
+    KEPT.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(lock);
+    port
 }

@@ -23,7 +23,7 @@ impl RedisCluster {
     /// installed.
     #[must_use]
     pub fn start(size: u16, arguments: &[&str]) -> Option<Self> {
-        let cluster = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"];
+        let cluster = ["--cluster-enabled", "yes"];
         let arguments = [&cluster[..], arguments].concat();
         let nodes = (0..size)
             .map(|_| Redis::start(&arguments))
@@ -139,7 +139,9 @@ impl RedisCluster {
         let whole = |node: &Redis| {
             let info: String = node.command(&["CLUSTER", "INFO"]);
             let nodes = format!("cluster_known_nodes:{}\r", self.nodes.len());
-            info.contains("cluster_state:ok") && info.contains(&nodes)
+            // Without full coverage the state is ok before all slots are known.
+            let slots = format!("cluster_slots_ok:{SLOTS}\r");
+            info.contains("cluster_state:ok") && info.contains(&slots) && info.contains(&nodes)
         };
         wait_for("the cluster", || self.nodes.iter().all(whole));
     }

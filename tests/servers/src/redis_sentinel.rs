@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 /// What the Sentinel calls the primary.
 pub const NAME: &str = "orders";
 
-/// One Sentinel, which decides alone and soon.
+/// One Sentinel, which decides alone, after two seconds of silence.
 #[derive(Debug)]
 pub struct RedisSentinel {
     /// The primary at first, and its replica.
@@ -44,7 +44,7 @@ impl RedisSentinel {
         let text = format!(
             "bind 127.0.0.1\nport {port}\ndir {}\n\
              sentinel monitor {NAME} 127.0.0.1 {primary_port} 1\n\
-             sentinel down-after-milliseconds {NAME} 500\n\
+             sentinel down-after-milliseconds {NAME} 2000\n\
              sentinel failover-timeout {NAME} 5000\n",
             folder.path().display()
         );

@@ -1,7 +1,6 @@
 //! A cluster of three nodes, with slots that move in the middle of the work.
 
-use super::settings_for_tests as settings;
-use super::{as_in_suite, rejected};
+use super::{as_in_suite, impatient, rejected};
 use babelqueue_guard::redis::cluster::ClusterClient;
 use babelqueue_guard::store::inventory::Kind;
 use babelqueue_guard::store::redis::{RedisSettings, RedisStore};
@@ -42,7 +41,7 @@ async fn passes_the_suites_and_lists_all_nodes() {
     suite::check_steps(make).await;
 
     // One address is enough to find the others.
-    let mut settings = settings();
+    let mut settings = RedisSettings::default();
     settings.prefix = "listed:".into();
     let one = format!("redis+cluster://{}", cluster.nodes()[2].address());
     let store = RedisStore::connect(&one, &settings).await.unwrap();
@@ -81,7 +80,7 @@ async fn each_call_follows_a_slot_that_is_moving() {
     let Some(cluster) = RedisCluster::start(3, &[]) else {
         return;
     };
-    let store = store(&cluster, &settings()).await;
+    let store = store(&cluster, &RedisSettings::default()).await;
     // In one slot: mark and lease, and a step's mark that is not there yet.
     let id = "{moving}a";
     let slot = cluster.slot("{moving}");
@@ -125,10 +124,7 @@ async fn no_two_claims_win_and_no_mark_is_lost_while_a_slot_moves_to_and_fro() {
     let Some(cluster) = RedisCluster::start(3, &[]) else {
         return;
     };
-    let mut settings = settings();
-    // Nobody renews here.
-    settings.lease = babelqueue_guard::settings::LeaseLength::of(Duration::from_secs(60)).unwrap();
-    let store = store(&cluster, &settings).await;
+    let store = store(&cluster, &RedisSettings::default()).await;
     let slot = cluster.slot("{moving}");
     let moving = Arc::new(AtomicBool::new(true));
 
@@ -192,7 +188,7 @@ async fn a_node_that_is_down_takes_its_slots_and_gives_them_back() {
     let Some(mut cluster) = RedisCluster::start(3, &[&durable[..], &whole].concat()) else {
         return;
     };
-    let store = store(&cluster, &settings()).await;
+    let store = store(&cluster, &RedisSettings::default()).await;
     let ids: Vec<String> = (0..30).map(|n| format!("id-{n}")).collect();
     for id in &ids {
         store.remember(id).await.unwrap();
@@ -226,7 +222,7 @@ async fn a_node_that_hangs_is_unavailable_and_goes_on() {
     let Some(cluster) = RedisCluster::start(3, &[]) else {
         return;
     };
-    let store = store(&cluster, &settings()).await;
+    let store = store(&cluster, &impatient()).await;
     let id = "a";
     store.remember(id).await.unwrap();
     let owner = cluster.owner(cluster.slot("bq:idemp:a"));
@@ -248,7 +244,7 @@ async fn types_and_passwords_are_refused_as_by_one_server() {
     let Some(cluster) = RedisCluster::start(3, &[]) else {
         return;
     };
-    let store = store(&cluster, &settings()).await;
+    let store = store(&cluster, &RedisSettings::default()).await;
     for key in ["bq:idemp:a", "bq:lease:b", "bq:once:count:c"] {
         let node = &cluster.nodes()[cluster.owner(cluster.slot(key))];
         let () = node.command(&["HSET", key, "field", "value"]);
@@ -270,14 +266,22 @@ async fn types_and_passwords_are_refused_as_by_one_server() {
         let () = node.command(&["CONFIG", "SET", "requirepass", "s3cret"]);
     }
     let wrong = format!("redis+cluster://:wr0ng@{}", cluster.addresses());
-    let error = RedisStore::connect(&wrong, &settings()).await.unwrap_err();
+    let error = RedisStore::connect(&wrong, &RedisSettings::default())
+        .await
+        .unwrap_err();
     let text = error.to_string();
     assert!(text.contains("rejected"), "{text}");
     assert!(!text.contains("wr0ng"), "{text}");
     let own = format!("redis://:wr0ng@{}", cluster.nodes()[0].address());
-    let own = RedisStore::new(ClusterClient::new(vec![own]).unwrap(), &settings()).unwrap();
+    let own = RedisStore::new(
+        ClusterClient::new(vec![own]).unwrap(),
+        &RedisSettings::default(),
+    )
+    .unwrap();
     rejected(own.seen("a").await);
     let right = format!("redis+cluster://:s3cret@{}", cluster.addresses());
-    let store = RedisStore::connect(&right, &settings()).await.unwrap();
+    let store = RedisStore::connect(&right, &RedisSettings::default())
+        .await
+        .unwrap();
     store.remember("d").await.unwrap();
 }

@@ -1,8 +1,8 @@
 //! Servers that die, hang, load, fail over, and come back.
 
 use super::proxy::Proxy;
-use super::{settings_for_tests as settings, store};
-use babelqueue_guard::store::redis::RedisStore;
+use super::{impatient, store};
+use babelqueue_guard::store::redis::{RedisSettings, RedisStore};
 use babelqueue_guard::store::url::ConnectError;
 use babelqueue_guard::{
     ClaimOutcome, Claims, Guard, Hold, Mark, Marker, Processed, Store, StoreError,
@@ -28,7 +28,7 @@ async fn a_server_that_is_down_is_unavailable_and_named() {
     let Some(mut redis) = test_servers::redis() else {
         return;
     };
-    let store = store(&redis, &settings()).await;
+    let store = store(&redis, &RedisSettings::default()).await;
     store.claim("warm").await.unwrap();
     redis.kill();
     let texts = [
@@ -44,7 +44,7 @@ async fn a_server_that_is_down_is_unavailable_and_named() {
     for text in texts {
         assert!(text.contains(&redis.address()), "{text}");
     }
-    let connected = RedisStore::connect(&redis.url(), &settings()).await;
+    let connected = RedisStore::connect(&redis.url(), &RedisSettings::default()).await;
     assert!(matches!(
         connected,
         Err(ConnectError::Store(StoreError::Unavailable(_)))
@@ -56,7 +56,7 @@ async fn a_restart_is_not_noticed_by_an_idle_store() {
     let Some(mut redis) = Redis::start(&DURABLE) else {
         return;
     };
-    let store = store(&redis, &settings()).await;
+    let store = store(&redis, &RedisSettings::default()).await;
     store.remember("a").await.unwrap();
     let ClaimOutcome::Won(lease) = store.claim("b").await.unwrap() else {
         panic!("not won");
@@ -82,7 +82,7 @@ async fn the_first_request_after_an_outage_succeeds() {
     let Some(mut redis) = Redis::start(&DURABLE) else {
         return;
     };
-    let store = store(&redis, &settings()).await;
+    let store = store(&redis, &RedisSettings::default()).await;
     for _ in 0..3 {
         redis.kill();
         for _ in 0..3 {
@@ -99,7 +99,7 @@ async fn a_server_that_hangs_is_unavailable_and_then_goes_on() {
     let Some(redis) = test_servers::redis() else {
         return;
     };
-    let store = store(&redis, &settings()).await;
+    let store = store(&redis, &impatient()).await;
     store.remember("a").await.unwrap();
     store.claim("warm").await.unwrap();
     redis.pause();
@@ -129,7 +129,7 @@ async fn a_handler_does_not_run_and_a_mark_is_not_lost_silently() {
     let Some(redis) = test_servers::redis() else {
         return;
     };
-    let guard = Guard::new(store(&redis, &settings()).await).unwrap();
+    let guard = Guard::new(store(&redis, &impatient()).await).unwrap();
     let body = br#"{"meta":{"id":"a"}}"#;
     redis.pause();
     let handler = async |_context| -> Result<(), Infallible> { panic!("it ran") };
@@ -157,7 +157,7 @@ async fn killed_in_the_middle_it_keeps_what_it_has_confirmed() {
     let Some(mut redis) = Redis::start(&DURABLE) else {
         return;
     };
-    let store = store(&redis, &settings()).await;
+    let store = store(&redis, &RedisSettings::default()).await;
     let writers = (0..16).map(|writer| {
         let store = store.clone();
         tokio::spawn(async move {
@@ -199,7 +199,7 @@ async fn a_server_that_loads_is_unavailable_until_it_is_ready() {
     let Some(mut redis) = Redis::start(&slow) else {
         return;
     };
-    let store = store(&redis, &settings()).await;
+    let store = store(&redis, &RedisSettings::default()).await;
     store.remember("a").await.unwrap();
     let fill = "for n = 1, 4000 do redis.call('SET', 'filler-' .. n, 1) end";
     let () = redis.command(&["EVAL", fill, "0"]);
@@ -229,7 +229,7 @@ async fn after_a_failover_the_next_write_reaches_the_new_primary() {
     };
     follow(&new, &old).await;
     let proxy = Proxy::to(old.address()).await;
-    let store = RedisStore::connect(&proxy.url(), &settings())
+    let store = RedisStore::connect(&proxy.url(), &RedisSettings::default())
         .await
         .unwrap();
     store.claim("warm").await.unwrap();
@@ -296,13 +296,13 @@ async fn on_a_replica_reads_answer_and_writes_are_unavailable() {
         return;
     };
     follow(&replica, &primary).await;
-    store(&primary, &settings())
+    store(&primary, &RedisSettings::default())
         .await
         .remember("a")
         .await
         .unwrap();
-    let () = primary.command(&["WAIT", "1", "0"]);
-    let store = store(&replica, &settings()).await;
+    arrived(&replica, "bq:idemp:a").await;
+    let store = store(&replica, &RedisSettings::default()).await;
     assert!(store.seen("a").await.unwrap());
     let texts = [
         unavailable(store.remember("b").await),
@@ -328,12 +328,19 @@ async fn follow(replica: &Redis, primary: &Redis) {
     }
 }
 
+/// Waits until a replica has a key.
+pub(super) async fn arrived(replica: &Redis, key: &str) {
+    while replica.command::<i64>(&["EXISTS", key]) == 0 {
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
 #[tokio::test]
 async fn out_of_memory_is_unavailable() {
     let Some(redis) = test_servers::redis() else {
         return;
     };
-    let store = store(&redis, &settings()).await;
+    let store = store(&redis, &RedisSettings::default()).await;
     store.claim("warm").await.unwrap();
     let () = redis.command(&["CONFIG", "SET", "maxmemory", "1"]);
     assert!(unavailable(store.remember("a").await).contains("OOM"));
@@ -349,9 +356,7 @@ async fn a_server_busy_with_a_script_is_unavailable() {
     let Some(redis) = Redis::start(&["--lua-time-limit", "50"]) else {
         return;
     };
-    let mut settings = settings();
-    settings.response_timeout = Duration::from_secs(5);
-    let store = store(&redis, &settings).await;
+    let store = store(&redis, &RedisSettings::default()).await;
     let address = redis.url();
     let endless = std::thread::spawn(move || {
         let client = babelqueue_guard::redis::Client::open(address).unwrap();

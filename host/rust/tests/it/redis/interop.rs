@@ -1,6 +1,6 @@
 //! What the store writes, and what it reads of others, by a plain client.
 
-use super::{rejected, settings_for_tests, store};
+use super::{rejected, store};
 use babelqueue_guard::settings::{Consumer, LeaseLength, Retention};
 use babelqueue_guard::store::inventory::Kind;
 use babelqueue_guard::store::redis::{RedisSettings, RedisStore};
@@ -296,7 +296,7 @@ fn a_store_outlives_the_runtime_that_opened_it() {
             .build()
             .unwrap()
     };
-    let store = runtime().block_on(store(&redis, &settings_for_tests()));
+    let store = runtime().block_on(store(&redis, &RedisSettings::default()));
     for _ in 0..3 {
         runtime().block_on(async {
             store.remember("a").await.unwrap();

@@ -29,8 +29,8 @@ fn rejected<T: std::fmt::Debug>(result: Result<T, StoreError>) -> String {
     }
 }
 
-/// As usual, but with less patience.
-fn settings_for_tests() -> RedisSettings {
+/// For servers that hang: as usual, but with less patience.
+fn impatient() -> RedisSettings {
     let mut settings = RedisSettings::default();
     settings.connect_timeout = Duration::from_secs(1);
     settings.response_timeout = Duration::from_secs(1);

@@ -1,14 +1,14 @@
 //! What the server refuses: credentials, permissions, types.
 
-use super::{rejected, settings_for_tests as settings, store};
+use super::{rejected, store};
 use babelqueue_guard::redis::{Connection, RedisError, cmd};
-use babelqueue_guard::store::redis::RedisStore;
+use babelqueue_guard::store::redis::{RedisSettings, RedisStore};
 use babelqueue_guard::store::url::ConnectError;
 use babelqueue_guard::{ClaimOutcome, Claims, Guard, Hold, Inventory, Marker, Store, StoreError};
 use test_servers::Redis;
 
 async fn refused(url: &str) -> StoreError {
-    match RedisStore::connect(url, &settings()).await {
+    match RedisStore::connect(url, &RedisSettings::default()).await {
         Err(ConnectError::Store(error)) => error,
         other => panic!("{other:?}"),
     }
@@ -46,7 +46,9 @@ async fn wrong_credentials_are_rejected_and_never_shown() {
         );
     }
     let url = with_password(&redis, ":s3cret");
-    let store = RedisStore::connect(&url, &settings()).await.unwrap();
+    let store = RedisStore::connect(&url, &RedisSettings::default())
+        .await
+        .unwrap();
     store.remember("a").await.unwrap();
     assert!(!format!("{store:?}").contains("s3cret"));
 
@@ -76,7 +78,7 @@ async fn a_server_with_too_many_clients_is_unavailable_whatever_the_password() {
     drop(only);
     loop {
         // The server notices the end of a connection in its own time.
-        match RedisStore::connect(&url, &settings()).await {
+        match RedisStore::connect(&url, &RedisSettings::default()).await {
             Ok(store) => return store.remember("a").await.unwrap(),
             Err(ConnectError::Store(error)) => assert!(error.is_retryable(), "{error}"),
             Err(other) => panic!("{other}"),
@@ -89,8 +91,8 @@ async fn another_database_is_another_place() {
     let Some(redis) = test_servers::redis() else {
         return;
     };
-    let zero = store(&redis, &settings()).await;
-    let three = RedisStore::connect(&format!("{}/3", redis.url()), &settings())
+    let zero = store(&redis, &RedisSettings::default()).await;
+    let three = RedisStore::connect(&format!("{}/3", redis.url()), &RedisSettings::default())
         .await
         .unwrap();
     three.remember("a").await.unwrap();
@@ -115,7 +117,9 @@ async fn a_user_with_the_documented_permissions_can_do_everything() {
         return;
     };
     let plain = with_user(&redis, "plain", &SEEN);
-    let plain = RedisStore::connect(&plain, &settings()).await.unwrap();
+    let plain = RedisStore::connect(&plain, &RedisSettings::default())
+        .await
+        .unwrap();
     assert_eq!(plain.concerns().await.unwrap(), [] as [String; 0]);
     plain.remember("a").await.unwrap();
     assert!(plain.seen("a").await.unwrap());
@@ -125,7 +129,9 @@ async fn a_user_with_the_documented_permissions_can_do_everything() {
 
     let claims = ["+pttl", "+eval", "+del", "+pexpire"];
     let claiming = with_user(&redis, "claiming", &[&SEEN[..], &claims].concat());
-    let claiming = RedisStore::connect(&claiming, &settings()).await.unwrap();
+    let claiming = RedisStore::connect(&claiming, &RedisSettings::default())
+        .await
+        .unwrap();
     let ClaimOutcome::Won(lease) = claiming.claim("b").await.unwrap() else {
         panic!("not won");
     };
@@ -139,7 +145,9 @@ async fn a_user_with_the_documented_permissions_can_do_everything() {
         "listing",
         &[&SEEN[..], &["+scan", "+pttl"]].concat(),
     );
-    let listing = RedisStore::connect(&listing, &settings()).await.unwrap();
+    let listing = RedisStore::connect(&listing, &RedisSettings::default())
+        .await
+        .unwrap();
     assert_eq!(listing.stats().await.unwrap().marks, 1);
     assert_eq!(listing.list(None, 10).await.unwrap().entries.len(), 1);
 }
@@ -152,7 +160,9 @@ async fn a_claim_without_the_permission_for_scripts_is_rejected_before_anything_
     for missing in ["eval", "del", "pexpire"] {
         let without = ["+pttl", "+eval", "+del", "+pexpire", &format!("-{missing}")];
         let url = with_user(&redis, missing, &[&SEEN[..], &without].concat());
-        let store = RedisStore::connect(&url, &settings()).await.unwrap();
+        let store = RedisStore::connect(&url, &RedisSettings::default())
+            .await
+            .unwrap();
         let guard = Guard::claiming(store).unwrap();
         let body = br#"{"meta":{"id":"a"}}"#;
         let handler = async |_context| -> Result<(), RedisError> { panic!("it ran") };
@@ -172,7 +182,9 @@ async fn keys_out_of_a_users_reach_are_rejected_by_name() {
     };
     let () = redis.command(&["ACL", "SETUSER", "u", "on", ">pw", "~other:*", "+@all"]);
     let url = with_password(&redis, "u:pw");
-    let store = RedisStore::connect(&url, &settings()).await.unwrap();
+    let store = RedisStore::connect(&url, &RedisSettings::default())
+        .await
+        .unwrap();
     let text = rejected(store.seen("a").await);
     assert!(text.contains("bq:idemp:a"), "{text}");
 }
@@ -182,7 +194,7 @@ async fn scripts_survive_a_flush() {
     let Some(redis) = test_servers::redis() else {
         return;
     };
-    let store = store(&redis, &settings()).await;
+    let store = store(&redis, &RedisSettings::default()).await;
     let ClaimOutcome::Won(lease) = store.claim("a").await.unwrap() else {
         panic!("not won");
     };
@@ -199,7 +211,7 @@ async fn another_type_under_a_key_is_rejected_by_name_and_left_alone() {
     let Some(redis) = test_servers::redis() else {
         return;
     };
-    let store = store(&redis, &settings()).await;
+    let store = store(&redis, &RedisSettings::default()).await;
     store.claim("warm").await.unwrap();
     for key in ["bq:idemp:a", "bq:lease:b", "bq:once:count:c"] {
         let () = redis.command(&["HSET", key, "field", "value"]);
@@ -247,12 +259,20 @@ async fn a_server_that_may_forget_is_a_concern() {
     let Some(redis) = Redis::start(&["--maxmemory-policy", "allkeys-lru"]) else {
         return;
     };
-    let concerns = store(&redis, &settings()).await.concerns().await.unwrap();
+    let concerns = store(&redis, &RedisSettings::default())
+        .await
+        .concerns()
+        .await
+        .unwrap();
     assert_eq!(concerns.len(), 2, "{concerns:?}");
     assert!(concerns[0].contains("allkeys-lru"), "{concerns:?}");
     assert!(concerns[1].contains("appendonly"), "{concerns:?}");
     let () = redis.command(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
     let () = redis.command(&["CONFIG", "SET", "save", "60 1"]);
-    let concerns = store(&redis, &settings()).await.concerns().await.unwrap();
+    let concerns = store(&redis, &RedisSettings::default())
+        .await
+        .concerns()
+        .await
+        .unwrap();
     assert_eq!(concerns, [] as [String; 0]);
 }

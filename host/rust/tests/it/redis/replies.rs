@@ -11,7 +11,7 @@ use test_servers::Redis;
 async fn behind_a_wire(redis: &Redis) -> (RedisStore, Proxy) {
     let proxy = Proxy::to(redis.address()).await;
     let mut settings = RedisSettings::default();
-    settings.response_timeout = Duration::from_millis(500);
+    settings.response_timeout = Duration::from_secs(1);
     let store = RedisStore::connect(&proxy.url(), &settings).await.unwrap();
     store.claim("warm").await.unwrap();
     (store, proxy)

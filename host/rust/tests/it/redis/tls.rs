@@ -1,7 +1,6 @@
 //! Servers with TLS, with an authority of their own.
 
-use super::settings_for_tests as settings;
-use babelqueue_guard::store::redis::RedisStore;
+use babelqueue_guard::store::redis::{RedisSettings, RedisStore};
 use babelqueue_guard::store::url::ConnectError;
 use babelqueue_guard::{Store, StoreError};
 use test_servers::{Certificates, Redis, free_port};
@@ -14,7 +13,7 @@ fn start(certificates: &Certificates, clients: bool) -> Option<(Redis, u16)> {
 }
 
 async fn refused(url: &str) -> StoreError {
-    match RedisStore::connect(url, &settings()).await {
+    match RedisStore::connect(url, &RedisSettings::default()).await {
         Err(ConnectError::Store(error)) => error,
         other => panic!("{other:?}"),
     }
@@ -30,7 +29,9 @@ async fn a_private_authority_is_trusted_if_it_is_named() {
     for scheme in ["rediss", "valkeys"] {
         for host in ["127.0.0.1", "localhost"] {
             let url = format!("{scheme}://{host}:{port}/?ca={ca}");
-            let store = RedisStore::connect(&url, &settings()).await.unwrap();
+            let store = RedisStore::connect(&url, &RedisSettings::default())
+                .await
+                .unwrap();
             store.remember(&format!("{scheme} {host}")).await.unwrap();
         }
     }
@@ -62,7 +63,9 @@ async fn a_server_that_wants_a_client_certificate_gets_it() {
         file("client.pem"),
         file("client.key")
     );
-    let store = RedisStore::connect(&url, &settings()).await.unwrap();
+    let store = RedisStore::connect(&url, &RedisSettings::default())
+        .await
+        .unwrap();
     store.remember("a").await.unwrap();
     assert!(store.seen("a").await.unwrap());
 }
@@ -75,7 +78,9 @@ async fn files_that_are_missing_or_no_certificates_are_named() {
         ("cert=/dev/null", "both"),
     ] {
         let url = format!("rediss://127.0.0.1:1/?{query}");
-        let error = RedisStore::connect(&url, &settings()).await.unwrap_err();
+        let error = RedisStore::connect(&url, &RedisSettings::default())
+            .await
+            .unwrap_err();
         assert!(matches!(error, ConnectError::Setting(_)), "{error}");
         assert!(error.to_string().contains(expected), "{error}");
     }
