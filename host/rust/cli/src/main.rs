@@ -18,6 +18,16 @@ use std::process::ExitCode;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 
+#[cfg(not(unix))]
+compile_error!("bq-guard needs the processes and signals of Unix");
+
+const ENVIRONMENT: &str = "\
+Environment:
+  BQ_GUARD_STORE   the store's URL, unless --store names one
+  BQ_GUARD_LOG     what is logged to standard error: warn, debug, off, or
+                   TARGET=LEVEL with commas between
+  NO_COLOR         no colours on a terminal";
+
 /// Makes the effect of a message happen once when its queue delivers it
 /// twice.
 #[derive(Parser)]
@@ -25,7 +35,7 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
     version,
     propagate_version = true,
     arg_required_else_help = true,
-    after_help = exit::HELP,
+    after_help = format!("{}\n\n{ENVIRONMENT}", exit::HELP),
     long_about = "Makes the effect of a message happen once when its queue delivers it twice.\n\n\
         Every queue delivers at least once. The guard reads a message's id (meta.id of its JSON \
         envelope), asks a store whether that id has been processed, and runs the handler or skips \
@@ -79,7 +89,9 @@ impl Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    log_to_stderr(matches!(&cli.command, Command::Run(run) if run.json));
+    if let Err(failure) = log_to_stderr(matches!(&cli.command, Command::Run(run) if run.json)) {
+        return end(Err(failure));
+    }
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => return end(Err(Failure::stopped(format!("no runtime: {error}")))),
@@ -103,14 +115,17 @@ fn end(result: Result<Status, Failure>) -> ExitCode {
 }
 
 /// Warnings, unless `BQ_GUARD_LOG` asks for something else.
-fn log_to_stderr(as_objects: bool) {
+fn log_to_stderr(as_objects: bool) -> Result<(), Failure> {
     let wanted = std::env::var("BQ_GUARD_LOG").unwrap_or_default();
-    let filter = match wanted.parse::<Targets>() {
-        Ok(targets) if !wanted.is_empty() => targets,
+    let filter = if wanted.is_empty() {
         // What becomes of a delivery in flight is in the reports already.
-        _ => Targets::new()
+        Targets::new()
             .with_default(LevelFilter::WARN)
-            .with_target("babelqueue_guard::in_flight", LevelFilter::OFF),
+            .with_target("babelqueue_guard::in_flight", LevelFilter::OFF)
+    } else {
+        wanted
+            .parse()
+            .map_err(|error| Failure::usage(format!("BQ_GUARD_LOG: {error}; try warn or debug")))?
     };
     let format = tracing_subscriber::fmt::layer()
         .without_time()
@@ -125,4 +140,5 @@ fn log_to_stderr(as_objects: bool) {
     let subscriber = tracing_subscriber::registry().with(filter).with(format);
     // Fails only if there is one already.
     let _ = tracing::subscriber::set_global_default(subscriber);
+    Ok(())
 }

@@ -99,6 +99,9 @@ fn what_cannot_be_used_is_named() {
         assert!(ended.err.contains(named), "{arguments:?}: {}", ended.err);
         assert!(ended.out.is_empty());
     }
+    let ended = end(bq_guard(["demo"]).env("BQ_GUARD_LOG", "guard=loud"));
+    assert_eq!(ended.status, 2);
+    assert!(ended.err.contains("BQ_GUARD_LOG"), "{}", ended.err);
 }
 
 #[test]

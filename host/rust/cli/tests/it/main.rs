@@ -21,6 +21,7 @@ mod id;
 mod lines;
 mod operator;
 mod program;
+mod readme;
 mod signals;
 mod stores;
 mod terminal;

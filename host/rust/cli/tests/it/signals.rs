@@ -143,3 +143,30 @@ fn parked_lines_are_told_as_not_handled() {
     assert_eq!(ended.summary()["not_handled"], 1);
     assert_eq!(ended.summary()["first_not_handled"], 1);
 }
+
+#[test]
+fn nobody_need_read_the_reports_for_it_to_end() {
+    let folder = Folder::new();
+    // More reports than a pipe holds, in few lines.
+    let ids: Vec<_> = (0..200).map(|n| format!("{n:02000}")).collect();
+    let input = folder.write("input", lines(ids.iter().map(String::as_str)));
+    let mut command = bq_guard(["run", "--json"]);
+    command
+        .arg(input)
+        .args(["--exec", "sh", "-c", "echo >> ledger"]);
+    let mut child = command.current_dir(folder.path()).spawn().unwrap();
+    let unread = child.stdout.take().unwrap();
+    let mut before = 0;
+    until("it waits for its reader", || {
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let now = folder.ledger().len();
+        now > 5 && std::mem::replace(&mut before, now) == now
+    });
+    for _ in 0..2 {
+        kill_process(pid(&child), Signal::TERM).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    assert_eq!(finish(child).status, 143);
+    assert!(folder.ledger().len() < 200);
+    drop(unread);
+}
