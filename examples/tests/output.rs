@@ -9,9 +9,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-fn prints_as_expected(name: &str, program: &str) {
+const POSTGRES: &str = "BQ_GUARD_POSTGRES";
+
+fn prints_as_expected(name: &str, program: &mut Command) {
     let expected = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("expected/{name}.txt"));
-    let ran = Command::new(program).output().unwrap();
+    let ran = program.output().unwrap();
     let errors = String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success(), "{name}: {}: {errors}", ran.status);
     let printed = String::from_utf8(ran.stdout).unwrap();
@@ -24,14 +26,24 @@ macro_rules! examples {
         $(
             #[test]
             fn $name() {
-                let program = env!(concat!("CARGO_BIN_EXE_", stringify!($name)));
-                prints_as_expected(stringify!($name), program);
+                let mut program = Command::new(env!(concat!("CARGO_BIN_EXE_", stringify!($name))));
+                prints_as_expected(stringify!($name), program.env_remove(POSTGRES));
             }
         )*
     };
 }
 
-examples!(embedder, own_store, scoring, walkthrough);
+examples!(embedder, own_store, payment, scoring, walkthrough);
+
+#[test]
+fn payment_in_postgresql() {
+    let Some(server) = test_servers::postgres() else {
+        return;
+    };
+    let url = server.url(&server.create_database(""));
+    let mut program = Command::new(env!("CARGO_BIN_EXE_payment"));
+    prints_as_expected("payment", program.env(POSTGRES, url));
+}
 
 /// No example is left out here or in the table.
 #[test]
