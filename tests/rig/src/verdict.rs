@@ -1,0 +1,198 @@
+//! Holds a ledger against the contract, sections 2 and 3.
+
+use crate::ledger::{Entry, Event};
+use crate::server::Outage;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::Duration;
+
+/// Stores count in whole milliseconds.
+const ROUNDING: Duration = Duration::from_millis(2);
+
+/// One run of a handler.
+#[derive(Clone, Debug)]
+struct Run {
+    pid: u32,
+    delivery: u64,
+    token: Option<String>,
+    /// When the store was asked whether it may run.
+    asked: Duration,
+    begun: Duration,
+    /// When it ended, and whether with its effect.
+    ended: Option<(Duration, bool)>,
+    /// Until when the lease lives at least: its length after it was asked for,
+    /// or after the last time that its extension was asked for and granted.
+    leased_until: Duration,
+}
+
+/// What is known beside the ledger.
+pub(crate) struct Circumstances<'r> {
+    /// A lease's length, if ids are claimed.
+    pub(crate) lease: Option<Duration>,
+    /// When workers were killed.
+    pub(crate) killed: &'r HashMap<u32, Duration>,
+    pub(crate) outages: &'r [Outage],
+}
+
+/// What the ledger says.
+#[derive(Default)]
+pub(crate) struct Verdict {
+    /// Handlers that ended with their effect.
+    pub(crate) effects: u64,
+    /// Those beyond the first of their message.
+    pub(crate) duplicates: u64,
+    /// Handlers that began while another one's lease, lapsed in an outage, had
+    /// left it running.
+    pub(crate) overlaps: u64,
+    /// Promises that were broken, each with its evidence.
+    pub(crate) violations: Vec<String>,
+    /// The ids whose effect happened.
+    pub(crate) done: HashSet<String>,
+    /// The ids of which the store has said that they are marked.
+    pub(crate) marked: HashSet<String>,
+}
+
+pub(crate) fn judge(entries: &[Entry], circumstances: &Circumstances<'_>) -> Verdict {
+    let mut verdict = Verdict::default();
+    let (runs, marked) = read(entries, circumstances.lease);
+    for (id, runs) in &runs {
+        let effects = runs
+            .iter()
+            .filter(|run| matches!(run.ended, Some((_, true))));
+        let effects = effects.count() as u64;
+        verdict.effects += effects;
+        verdict.duplicates += effects.saturating_sub(1);
+        if effects > 0 {
+            verdict.done.insert(id.clone());
+        }
+        for run in runs {
+            if run.ended.is_none() && !circumstances.killed.contains_key(&run.pid) {
+                let text = format!("{id}: never ended, and nobody killed it: {run:?}");
+                verdict.violations.push(text);
+            }
+            if let Some(marked) = marked.get(id)
+                && run.asked > *marked
+            {
+                let text = format!("{id}: ran though marked at {marked:?}: {run:?}");
+                verdict.violations.push(text);
+            }
+        }
+        if let Some(lease) = circumstances.lease {
+            verdict.hold_apart(id, runs, lease, circumstances);
+        }
+    }
+    verdict.marked = marked.into_keys().collect();
+    verdict
+}
+
+impl Verdict {
+    /// The same of a table that transactions have written, from the number of
+    /// each message's effects. Where there is an effect, there is a mark.
+    pub(crate) fn of_table(effects: &HashMap<String, u64>) -> Self {
+        let mut verdict = Self::default();
+        for (id, &count) in effects {
+            verdict.effects += count;
+            verdict.done.insert(id.clone());
+            verdict.marked.insert(id.clone());
+            if count > 1 {
+                verdict.duplicates += count - 1;
+                let text = format!("{id}: {count} effects in transactions");
+                verdict.violations.push(text);
+            }
+        }
+        verdict
+    }
+
+    /// While a lease lives, nobody else's handler begins. It is given up by a
+    /// failure and by nothing else: a success puts a mark in its place, which
+    /// lets nobody run either, and one that was killed lets it lapse.
+    ///
+    /// A handler that still runs after its lease has lapsed is excused, and
+    /// counted, if the server was down or stopped at some time between the
+    /// lease's last extension and its end. Otherwise it should have been
+    /// extended.
+    fn hold_apart(&mut self, id: &str, runs: &[Run], lease: Duration, known: &Circumstances<'_>) {
+        for (place, second) in runs.iter().enumerate() {
+            for first in &runs[..place] {
+                if matches!(first.ended, Some((ended, false)) if ended <= second.begun) {
+                    continue;
+                }
+                if second.begun + ROUNDING < first.leased_until {
+                    let text = format!("{id}: two while a lease lives: {first:?}, {second:?}");
+                    self.violations.push(text);
+                    continue;
+                }
+                let killed = known.killed.get(&first.pid);
+                let stopped = first.ended.map(|(at, _)| at).or(killed.copied());
+                if stopped.is_some_and(|stopped| stopped <= second.begun) {
+                    continue;
+                }
+                let extended = first.leased_until.saturating_sub(lease);
+                let mut outages = known.outages.iter();
+                if outages.any(|out| out.from <= first.leased_until && extended <= out.to) {
+                    self.overlaps += 1;
+                } else {
+                    let text = format!("{id}: not kept from lapsing: {first:?}, {second:?}");
+                    self.violations.push(text);
+                }
+            }
+        }
+    }
+}
+
+type Runs = HashMap<String, Vec<Run>>;
+
+/// The runs of each id in the order in which they began, and when each id was
+/// first known to be marked.
+fn read(entries: &[Entry], lease: Option<Duration>) -> (Runs, HashMap<String, Duration>) {
+    // Of each process and id, the answers that no handler has followed yet.
+    let mut free: HashMap<_, VecDeque<_>> = HashMap::new();
+    let mut runs = Runs::new();
+    let mut marked = HashMap::new();
+    let lease = lease.unwrap_or_default();
+    for entry in entries {
+        let (pid, id) = (entry.pid, entry.id.as_str());
+        let of_id = runs.entry(id.to_owned()).or_default();
+        match &entry.event {
+            Event::Free { token, asked } => {
+                free.entry((pid, id))
+                    .or_default()
+                    .push_back((token.clone(), *asked));
+            }
+            Event::Begun { delivery } => {
+                let asked = free.entry((pid, id)).or_default().pop_front();
+                let (token, asked) = asked.unwrap_or((None, entry.at));
+                of_id.push(Run {
+                    pid,
+                    delivery: *delivery,
+                    token,
+                    asked,
+                    begun: entry.at,
+                    ended: None,
+                    leased_until: asked + lease,
+                });
+            }
+            Event::Kept { token, asked } => {
+                let holder = of_id
+                    .iter_mut()
+                    .find(|run| run.token.as_ref() == Some(token));
+                if let Some(run) = holder {
+                    run.leased_until = run.leased_until.max(*asked + lease);
+                }
+            }
+            Event::Ended { delivery, effect } => {
+                let ended = of_id.iter_mut().find(|run| run.delivery == *delivery);
+                if let Some(run) = ended {
+                    run.ended = Some((entry.at, *effect));
+                }
+            }
+            Event::Marked => {
+                let first = marked.entry(id.to_owned()).or_insert(entry.at);
+                *first = entry.at.min(*first);
+            }
+        }
+    }
+    for runs in runs.values_mut() {
+        runs.sort_by_key(|run| run.begun);
+    }
+    (runs, marked)
+}
