@@ -196,3 +196,132 @@ fn read(entries: &[Entry], lease: Option<Duration>) -> (Runs, HashMap<String, Du
     }
     (runs, marked)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEASE: Duration = Duration::from_millis(1_000);
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn entry(pid: u32, at: u64, event: Event) -> Entry {
+        Entry {
+            pid,
+            id: "a".into(),
+            at: ms(at),
+            event,
+        }
+    }
+
+    /// A worker, named like its delivery and its token, begins at this time.
+    fn begins(pid: u32, at: u64) -> [Entry; 2] {
+        let (token, asked) = (Some(pid.to_string()), ms(at));
+        let delivery = u64::from(pid);
+        [
+            entry(pid, at, Event::Free { token, asked }),
+            entry(pid, at, Event::Begun { delivery }),
+        ]
+    }
+
+    fn ends(pid: u32, at: u64, effect: bool) -> [Entry; 1] {
+        let delivery = u64::from(pid);
+        [entry(pid, at, Event::Ended { delivery, effect })]
+    }
+
+    fn is_marked(pid: u32, at: u64) -> [Entry; 1] {
+        [entry(pid, at, Event::Marked)]
+    }
+
+    /// Judges with the first worker killed, or the server stopped, at a time.
+    fn judged(parts: &[&[Entry]], killed: Option<u64>, stopped: Option<u64>) -> Verdict {
+        judge(
+            &parts.concat(),
+            &Circumstances {
+                lease: Some(LEASE),
+                killed: &killed.map(|at| (1, ms(at))).into_iter().collect(),
+                outages: &stopped
+                    .map(|at| Outage {
+                        from: ms(at),
+                        to: ms(at + 1),
+                        restart: false,
+                    })
+                    .into_iter()
+                    .collect::<Vec<_>>(),
+            },
+        )
+    }
+
+    fn broken(parts: &[&[Entry]], killed: Option<u64>, stopped: Option<u64>, promise: &str) {
+        let violations = judged(parts, killed, stopped).violations;
+        assert_eq!(violations.len(), 1, "{violations:?}");
+        assert!(violations[0].contains(promise), "{violations:?}");
+    }
+
+    fn kept(parts: &[&[Entry]], killed: Option<u64>, stopped: Option<u64>) -> Verdict {
+        let verdict = judged(parts, killed, stopped);
+        assert!(verdict.violations.is_empty(), "{:?}", verdict.violations);
+        verdict
+    }
+
+    #[test]
+    fn a_handler_has_its_id_to_itself_while_its_lease_lives() {
+        let two = "two while a lease lives";
+        let (second, done) = (begins(2, 500), ends(2, 510, true));
+        let running: &[&[Entry]] = &[&begins(1, 0), &second, &done, &ends(1, 900, true)];
+        broken(running, None, None, two);
+        broken(running, None, Some(400), two);
+        broken(&[&begins(1, 0), &second, &done], Some(100), None, two);
+        // Its effect has happened: a mark is to take the lease's place.
+        let over: &[&[Entry]] = &[&begins(1, 0), &ends(1, 100, true), &second, &done];
+        broken(over, None, None, two);
+
+        kept(
+            &[&begins(1, 0), &ends(1, 100, false), &second, &done],
+            None,
+            None,
+        );
+    }
+
+    #[test]
+    fn a_lease_is_extended_while_its_handler_runs() {
+        let (token, asked) = ("1".to_owned(), ms(600));
+        let extended = [entry(1, 600, Event::Kept { token, asked })];
+        let (second, done) = (begins(2, 1_500), ends(2, 1_510, true));
+        let first = begins(1, 0);
+        let late = ends(1, 1_900, true);
+        let two = "two while a lease lives";
+        broken(&[&first, &extended, &second, &done, &late], None, None, two);
+
+        let lapsed: &[&[Entry]] = &[&first, &second, &done, &late];
+        broken(lapsed, None, None, "not kept from lapsing");
+        broken(lapsed, None, Some(1_200), "not kept from lapsing");
+        assert_eq!(kept(lapsed, None, Some(400)).overlaps, 1);
+
+        let killed = kept(&[&first, &second, &done], Some(100), None);
+        assert_eq!((killed.overlaps, killed.effects), (0, 1));
+    }
+
+    #[test]
+    fn what_is_marked_does_not_run() {
+        let once: &[&[Entry]] = &[&begins(1, 0), &ends(1, 10, true), &is_marked(1, 20)];
+        let again: [&[Entry]; 2] = [&begins(2, 5_000), &ends(2, 5_010, true)];
+        kept(once, None, None);
+        broken(&[once, &again].concat(), None, None, "ran though marked");
+    }
+
+    #[test]
+    fn whoever_is_alive_comes_to_an_end() {
+        broken(&[&begins(1, 0)], None, None, "never ended");
+        assert!(kept(&[&begins(1, 0)], Some(100), None).done.is_empty());
+    }
+
+    #[test]
+    fn in_a_transaction_there_is_one_effect() {
+        let effects = |count| Verdict::of_table(&HashMap::from([("a".to_owned(), count)]));
+        assert!(effects(1).violations.is_empty());
+        assert_eq!((effects(2).violations.len(), effects(2).duplicates), (1, 1));
+    }
+}
