@@ -24,6 +24,10 @@ HOSTS = {
     "c": ["cc", "make", "cargo"],
 }
 
+# The babelqueue package of Python, beside the hosts: it has no guard, and so is
+# no host itself. Python's development has it installed.
+PACKAGE = "babelqueue"
+
 # Their workers have the store in memory alone.
 WITHOUT_REDIS = {"c"}
 
@@ -62,6 +66,10 @@ def worker_program(host):
 
 def worker_command(host):
     """The worker's command line; what it needs is built first."""
+    if host == PACKAGE:
+        python = ROOT / "host" / "python"
+        subprocess.run([python / "venv"], stdout=sys.stderr, check=True)
+        return [python / ".venv" / "bin" / "python", ROOT / "tests" / "babelqueue_worker.py"]
     if host != "rust":
         return [worker_program(host)]
     build = ["cargo", "build", "--quiet", "--package", "guard-worker", "--message-format", "json"]
