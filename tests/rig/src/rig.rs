@@ -170,7 +170,7 @@ impl Rig<'_> {
     fn hand_out(&mut self) -> Result<(), Box<dyn Error>> {
         let now = Instant::now();
         loop {
-            let jobs = self.settings.jobs;
+            let jobs = usize::from(self.settings.jobs);
             let free =
                 |worker: &&mut Worker| worker.killed.is_none() && worker.in_hand.len() < jobs;
             let idlest = self.workers.iter_mut().filter(free);

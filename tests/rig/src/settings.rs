@@ -2,7 +2,7 @@
 
 use babelqueue_guard::settings::LeaseLength;
 use babelqueue_guard::store::url::UrlSettings;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 use std::fmt;
 use std::time::Duration;
 
@@ -27,17 +27,17 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     pub(crate) store: StoreKind,
     /// Different messages
-    #[arg(long, default_value_t = 200)]
+    #[arg(long, default_value_t = 200, value_parser = value_parser!(u32).range(1..))]
     pub(crate) messages: u32,
     /// How often the queue delivers each message of its own accord
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 3, value_parser = value_parser!(u32).range(1..))]
     pub(crate) copies: u32,
     /// Worker processes
-    #[arg(long, default_value_t = 4)]
-    pub(crate) workers: usize,
+    #[arg(long, default_value_t = 4, value_parser = value_parser!(u16).range(1..))]
+    pub(crate) workers: u16,
     /// Deliveries that a worker has in hand at a time
-    #[arg(long, default_value_t = 4)]
-    pub(crate) jobs: usize,
+    #[arg(long, default_value_t = 4, value_parser = value_parser!(u16).range(1..))]
+    pub(crate) jobs: u16,
     /// Workers killed for each thousand deliveries
     #[arg(long, default_value_t = 20)]
     pub(crate) kills: u32,
@@ -48,7 +48,7 @@ pub(crate) struct Settings {
     #[arg(long, default_value_t = 2)]
     pub(crate) pauses: u32,
     /// Length of a lease in milliseconds
-    #[arg(long, default_value_t = 2_000)]
+    #[arg(long, default_value_t = 2_000, value_parser = value_parser!(u64).range(1..))]
     pub(crate) lease: u64,
     /// What the order, the faults and the handlers are drawn from; how they
     /// fall together is the machine's. Another one each time unless set
