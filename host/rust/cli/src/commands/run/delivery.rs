@@ -4,7 +4,7 @@ use super::effect::{Effect, Unsuccessful};
 use super::lines::Line;
 use super::stop::Stop;
 use crate::output::{Decided, Ended, LineReport};
-use babelqueue_guard::{Error, FailOpen, Guard, GuardError, Mark, Processed};
+use babelqueue_guard::{Error, FailOpen, Guard, GuardError, Mark, Processed, StoreError};
 use std::time::Duration;
 
 /// What became of a line.
@@ -74,9 +74,11 @@ fn settled(processed: Processed<(), Unsuccessful>, report: &mut LineReport) -> N
             ran(id, Ended::Failed, report);
             let (class, text, next) = match error {
                 Unsuccessful::Failed(how) => ("command", how, Next::Done),
-                Unsuccessful::CannotStart(why) => {
-                    ("command", why.clone(), Next::Stop(Stop::CannotStart(why)))
-                }
+                Unsuccessful::CannotStart(why) => (
+                    "command",
+                    why.to_string(),
+                    Next::Stop(Stop::CannotStart(why)),
+                ),
                 Unsuccessful::ReaderGone => {
                     ("output", "closed".into(), Next::Stop(Stop::ReaderGone))
                 }
@@ -123,6 +125,13 @@ fn undecided(error: &Error, report: &mut LineReport) -> Next {
     }
 }
 
+/// `CLASS: text`.
 fn classified(error: &Error) -> String {
-    format!("{}: {error}", error.class())
+    let class = error.class();
+    match error {
+        Error::Store(StoreError::Unavailable(text) | StoreError::Rejected(text)) => {
+            format!("{class}: {text}")
+        }
+        Error::Guard(error) => format!("{class}: {error}"),
+    }
 }

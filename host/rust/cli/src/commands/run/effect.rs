@@ -2,6 +2,7 @@
 //! on.
 
 use super::lines::Line;
+use crate::exit::Failure;
 use babelqueue_guard::Context;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -27,7 +28,7 @@ pub enum Unsuccessful {
     /// It failed; others may still succeed.
     Failed(String),
     /// It cannot be started, and would not be for any other line.
-    CannotStart(String),
+    CannotStart(Failure),
     /// Standard output has no reader any more.
     ReaderGone,
     /// Standard output cannot be written.
@@ -109,17 +110,21 @@ impl Exec {
         }
         command.spawn().map_err(|error| {
             let program = self.program.to_string_lossy();
-            let why = match error.kind() {
+            let advice = match error.kind() {
                 io::ErrorKind::NotFound => {
-                    "no such command (of a script, the program in its first line)".into()
+                    "no such command (of a script, the program in its first line)"
                 }
-                io::ErrorKind::PermissionDenied => "it is not executable (chmod +x)".into(),
+                io::ErrorKind::PermissionDenied => "it is not executable (chmod +x)",
                 _ if error.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) => {
-                    "it is no program (a script needs a first line such as #!/bin/sh)".into()
+                    "it is no program (a script needs a first line such as #!/bin/sh)"
                 }
-                _ => error.to_string(),
+                // Out of processes or memory: the command is right.
+                _ => {
+                    let text = format!("cannot start {program}: {error}");
+                    return Unsuccessful::CannotStart(Failure::stopped(text));
+                }
             };
-            Unsuccessful::CannotStart(format!("cannot start {program}: {why}"))
+            Unsuccessful::CannotStart(Failure::usage(format!("cannot start {program}: {advice}")))
         })
     }
 

@@ -1,17 +1,17 @@
 //! Why a run ended before its input.
 
-use crate::exit::Status;
+use crate::exit::{Failure, Status};
 use rustix::process::Signal;
 use std::fmt;
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Stop {
     /// The store gave no answer.
     Store(String),
     /// The component decides nothing at all.
     Guard(String),
     /// The command cannot be started.
-    CannotStart(String),
+    CannotStart(Failure),
     /// Standard output has no reader any more, which is how `head` says that
     /// it has enough.
     ReaderGone,
@@ -24,7 +24,7 @@ impl Stop {
     pub fn status(&self) -> Status {
         match self {
             Self::ReaderGone => Status::Success,
-            Self::CannotStart(_) => Status::Usage,
+            Self::CannotStart(failure) => failure.status,
             Self::Store(_) | Self::Guard(_) | Self::CannotWrite(_) | Self::CannotRead(_) => {
                 Status::Stopped
             }
@@ -38,7 +38,8 @@ impl Stop {
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Store(text) | Self::Guard(text) | Self::CannotStart(text) => f.write_str(text),
+            Self::Store(text) | Self::Guard(text) => f.write_str(text),
+            Self::CannotStart(failure) => failure.fmt(f),
             Self::ReaderGone => f.write_str("nobody reads standard output any more"),
             Self::CannotWrite(text) => write!(f, "standard output cannot be written: {text}"),
             Self::CannotRead(text) => write!(f, "the input cannot be read: {text}"),
