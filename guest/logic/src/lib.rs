@@ -5,9 +5,9 @@
 //! no clock, no randomness and no I/O; a store is whatever implements
 //! [`Store`], [`Claims`] and [`Marker`].
 //!
-//! - [`extract`] reads the id from a body (contract, section 1),
-//! - [`guard`] decides and settles (sections 2 to 4),
-//! - [`types`] mirrors the WIT interface of the same name.
+//! - [`mod@extract`] reads the id from a body (contract, section 1),
+//! - [`mod@guard`] decides and settles (sections 2 to 4),
+//! - [`mod@types`] mirrors the WIT interface of the same name.
 
 #![no_std]
 #![forbid(unsafe_op_in_unsafe_fn)]
