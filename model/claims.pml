@@ -107,9 +107,16 @@ inline claim() {
 	assert(won || found || lease != first)
 }
 
+/* A success gives its lease up only once its mark is there, or a copy could
+   run in between. */
+inline drop_after_success() {
+	assert(mark || removals > 0);
+	drop_lease()
+}
+
 inline complete() {
 #ifdef DROP_FIRST
-	drop_lease();
+	drop_after_success();
 	d_step { set_mark() };
 #else
 #ifdef MARK_IF_HELD
@@ -122,7 +129,7 @@ inline complete() {
 #else
 	d_step { set_mark() };
 #endif
-	drop_lease();
+	drop_after_success();
 #endif
 	/* No success is without its mark, unless that was taken away. */
 	assert(mark || removals > 0)
