@@ -122,6 +122,9 @@ fn log_to_stderr(as_objects: bool) -> Result<(), Failure> {
         Targets::new()
             .with_default(LevelFilter::WARN)
             .with_target("babelqueue_guard::in_flight", LevelFilter::OFF)
+            // It warns of parameters it does not know with their values, and
+            // a misspelt `password` is one.
+            .with_target("sqlx", LevelFilter::ERROR)
     } else {
         wanted
             .parse()
