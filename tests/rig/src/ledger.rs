@@ -28,8 +28,12 @@ pub(crate) enum Event {
         token: Option<String>,
         asked: Duration,
     },
+    /// The store is asked to extend the lease.
+    Renewing { token: String },
     /// The store said that the lease is extended.
     Kept { token: String, asked: Duration },
+    /// The store could not extend it, and said why, or that it is lost.
+    NotKept { token: String, lost: bool },
     /// The handler of a delivery began.
     Begun { delivery: u64 },
     /// It ended, with its effect or by failing without one.

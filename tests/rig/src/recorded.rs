@@ -55,12 +55,21 @@ impl Claims for Recorded {
 
     async fn renew(&self, id: &str, token: &str) -> Result<Hold, StoreError> {
         let asked = clock::now();
-        let hold = self.store.renew(id, token).await?;
-        if hold == Hold::Held {
-            let token = token.to_owned();
-            self.write(id, Event::Kept { token, asked })?;
-        }
-        Ok(hold)
+        let token = token.to_owned();
+        self.write(
+            id,
+            Event::Renewing {
+                token: token.clone(),
+            },
+        )?;
+        let hold = self.store.renew(id, &token).await;
+        let event = match &hold {
+            Ok(Hold::Held) => Event::Kept { token, asked },
+            Ok(Hold::Lost) => Event::NotKept { token, lost: true },
+            Err(_) => Event::NotKept { token, lost: false },
+        };
+        self.write(id, event)?;
+        hold
     }
 
     async fn complete(&self, id: &str, token: &str) -> Result<Hold, StoreError> {

@@ -48,7 +48,7 @@ pub(crate) async fn run(settings: &Settings) -> Result<ExitCode, Box<dyn Error>>
     println!(
         "rig: {} {} seed={seed} messages={} copies={} workers={} jobs={} lease={}ms \
          deliveries={} kills={} restarts={} pauses={} effects={} duplicates={} parked={} \
-         failed={} unavailable={} overlaps={} unmarked={} leases={} lost={} violations={} \
+         failed={} unavailable={} overlaps={} slow={} unmarked={} leases={} lost={} violations={} \
          seconds={:.1}",
         settings.mode,
         settings.store,
@@ -67,6 +67,7 @@ pub(crate) async fn run(settings: &Settings) -> Result<ExitCode, Box<dyn Error>>
         record.failed,
         record.unavailable,
         verdict.overlaps,
+        verdict.slow,
         left.unmarked,
         left.leases,
         left.lost,

@@ -22,6 +22,10 @@ struct Run {
     /// Until when the lease lives at least: its length after it was asked for,
     /// or after the last time that its extension was asked for and granted.
     leased_until: Duration,
+    /// Since when the store has owed an answer to the wish to extend it.
+    unanswered: Option<Duration>,
+    /// When the store first said that it is lost.
+    lost: Option<Duration>,
 }
 
 /// What is known beside the ledger.
@@ -43,6 +47,9 @@ pub(crate) struct Verdict {
     /// Handlers that began while another one's lease, lapsed in an outage, had
     /// left it running.
     pub(crate) overlaps: u64,
+    /// The same where no fault of the rig's kept the store from extending the
+    /// lease, but it took longer to answer than the lease had left.
+    pub(crate) slow: u64,
     /// Promises that were broken, each with its evidence.
     pub(crate) violations: Vec<String>,
     /// The ids whose effect happened.
@@ -67,6 +74,13 @@ pub(crate) fn judge(entries: &[Entry], circumstances: &Circumstances<'_>) -> Ver
         for run in runs {
             if run.ended.is_none() && !circumstances.killed.contains_key(&run.pid) {
                 let text = format!("{id}: never ended, and nobody killed it: {run:?}");
+                verdict.violations.push(text);
+            }
+            if let (Some(lost), Some(_)) = (run.lost, circumstances.lease)
+                && lost < run.leased_until
+                && run.ended.is_none_or(|(ended, _)| lost < ended)
+            {
+                let text = format!("{id}: called lost while it lives: {run:?}");
                 verdict.violations.push(text);
             }
             if let Some(marked) = marked.get(id)
@@ -108,8 +122,9 @@ impl Verdict {
     ///
     /// A handler that still runs after its lease has lapsed is excused, and
     /// counted, if the server was down or stopped at some time between the
-    /// lease's last extension and its end. Otherwise it should have been
-    /// extended.
+    /// lease's last extension and its end; or if the store was asked to extend
+    /// it in time, and had not answered when it ended. Otherwise it should have
+    /// been extended.
     fn hold_apart(&mut self, id: &str, runs: &[Run], lease: Duration, known: &Circumstances<'_>) {
         for (place, second) in runs.iter().enumerate() {
             for first in &runs[..place] {
@@ -128,8 +143,11 @@ impl Verdict {
                 }
                 let extended = first.leased_until.saturating_sub(lease);
                 let mut outages = known.outages.iter();
+                let asked = first.unanswered;
                 if outages.any(|out| out.from <= first.leased_until && extended <= out.to) {
                     self.overlaps += 1;
+                } else if asked.is_some_and(|asked| asked < first.leased_until) {
+                    self.slow += 1;
                 } else {
                     let text = format!("{id}: not kept from lapsing: {first:?}, {second:?}");
                     self.violations.push(text);
@@ -169,14 +187,30 @@ fn read(entries: &[Entry], lease: Option<Duration>) -> (Runs, HashMap<String, Du
                     begun: entry.at,
                     ended: None,
                     leased_until: asked + lease,
+                    unanswered: None,
+                    lost: None,
                 });
             }
+            Event::Renewing { token } => {
+                if let Some(run) = holder(of_id, token) {
+                    run.unanswered = Some(entry.at);
+                }
+            }
             Event::Kept { token, asked } => {
-                let holder = of_id
-                    .iter_mut()
-                    .find(|run| run.token.as_ref() == Some(token));
-                if let Some(run) = holder {
+                if let Some(run) = holder(of_id, token) {
+                    run.unanswered = None;
                     run.leased_until = run.leased_until.max(*asked + lease);
+                }
+            }
+            Event::NotKept { token, lost } => {
+                if let Some(run) = holder(of_id, token) {
+                    // An answer after its end has come too late.
+                    if entry.at < run.leased_until {
+                        run.unanswered = None;
+                    }
+                    if *lost {
+                        run.lost.get_or_insert(entry.at);
+                    }
                 }
             }
             Event::Ended { delivery, effect } => {
@@ -195,6 +229,11 @@ fn read(entries: &[Entry], lease: Option<Duration>) -> (Runs, HashMap<String, Du
         runs.sort_by_key(|run| run.begun);
     }
     (runs, marked)
+}
+
+fn holder<'r>(runs: &'r mut [Run], token: &str) -> Option<&'r mut Run> {
+    runs.iter_mut()
+        .find(|run| run.token.as_deref() == Some(token))
 }
 
 #[cfg(test)]
@@ -299,6 +338,18 @@ mod tests {
         broken(lapsed, None, None, "not kept from lapsing");
         broken(lapsed, None, Some(1_200), "not kept from lapsing");
         assert_eq!(kept(lapsed, None, Some(400)).overlaps, 1);
+
+        let token = "1".to_owned();
+        let asked = [entry(1, 600, Event::Renewing { token })];
+        let slow: &[&[Entry]] = &[&first, &asked, &second, &done, &late];
+        assert_eq!(kept(slow, None, None).slow, 1);
+        let (token, lost) = ("1".to_owned(), true);
+        let lost = [entry(1, 700, Event::NotKept { token, lost })];
+        broken(&[&first, &asked, &lost, &late], None, None, "called lost");
+        let (token, lost) = ("1".to_owned(), false);
+        let error = [entry(1, 700, Event::NotKept { token, lost })];
+        let refused: &[&[Entry]] = &[&first, &asked, &error, &second, &done, &late];
+        broken(refused, None, None, "not kept from lapsing");
 
         let killed = kept(&[&first, &second, &done], Some(100), None);
         assert_eq!((killed.overlaps, killed.effects), (0, 1));
