@@ -14,11 +14,13 @@ pub(crate) enum Said {
     Ended,
 }
 
-/// Handed to whoever waits, with the worker's process.
+/// Handed to whoever waits, with the worker's number.
 pub(crate) type Saying = (u32, Said);
 
 /// One worker process.
 pub(crate) struct Worker {
+    /// From one on, no two the same in a rig.
+    pub(crate) number: u32,
     process: Child,
     input: ChildStdin,
     /// The numbers of the deliveries that it has not answered.
@@ -30,30 +32,28 @@ pub(crate) struct Worker {
 impl Worker {
     /// Starts this program again, as a worker.
     pub(crate) fn start(
+        number: u32,
         arguments: &[String],
         say: impl Fn(Saying) + Send + 'static,
     ) -> io::Result<Self> {
         let mut process = Command::new(std::env::current_exe()?)
             .arg("work")
             .args(arguments)
+            .arg(number.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
         let (Some(input), Some(output)) = (process.stdin.take(), process.stdout.take()) else {
             return Err(io::Error::other("a worker without pipes"));
         };
-        let pid = process.id();
-        std::thread::spawn(move || listen(pid, output, say));
+        std::thread::spawn(move || listen(number, output, say));
         Ok(Self {
+            number,
             process,
             input,
             in_hand: HashSet::new(),
             killed: None,
         })
-    }
-
-    pub(crate) fn pid(&self) -> u32 {
-        self.process.id()
     }
 
     /// Hands over a delivery. It counts as not answered also if the worker has
@@ -81,13 +81,13 @@ impl Worker {
     }
 }
 
-fn listen(pid: u32, output: ChildStdout, say: impl Fn(Saying)) {
+fn listen(number: u32, output: ChildStdout, say: impl Fn(Saying)) {
     let lines = BufReader::new(output).lines();
     // What is cut short by a kill has not been said.
     for line in lines.map_while(Result::ok) {
         if let Ok(answer) = serde_json::from_str(&line) {
-            say((pid, Said::Answer(answer)));
+            say((number, Said::Answer(answer)));
         }
     }
-    say((pid, Said::Ended));
+    say((number, Said::Ended));
 }

@@ -14,7 +14,8 @@ use std::time::Duration;
 /// One event.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Entry {
-    pub(crate) pid: u32,
+    /// Its number in the rig: a process's own may come again.
+    pub(crate) worker: u32,
     pub(crate) id: String,
     /// By [`clock::now`].
     pub(crate) at: Duration,
@@ -44,18 +45,21 @@ pub(crate) enum Event {
 
 /// The file's end.
 #[derive(Clone, Debug)]
-pub(crate) struct Ledger(Arc<File>);
+pub(crate) struct Ledger {
+    file: Arc<File>,
+    worker: u32,
+}
 
 impl Ledger {
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::options().create(true).append(true).open(path)?;
-        Ok(Self(Arc::new(file)))
+    pub(crate) fn open(path: &Path, worker: u32) -> io::Result<Self> {
+        let file = Arc::new(File::options().create(true).append(true).open(path)?);
+        Ok(Self { file, worker })
     }
 
-    /// Writes down an event of this process, of now.
+    /// Writes down an event of this worker, of now.
     pub(crate) fn write(&self, id: &str, event: Event) -> io::Result<()> {
         let entry = Entry {
-            pid: std::process::id(),
+            worker: self.worker,
             id: id.to_owned(),
             at: clock::now(),
             event,
@@ -64,7 +68,7 @@ impl Ledger {
         // short by a kill.
         let mut line = b"\n".to_vec();
         serde_json::to_writer(&mut line, &entry)?;
-        (&*self.0).write_all(&line)
+        (&*self.file).write_all(&line)
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Record {
     pub(crate) unavailable: u64,
     /// Messages of which a worker said that the mark could not be written.
     pub(crate) unmarked: HashSet<u32>,
-    /// When workers were killed.
+    /// When workers were killed, by their numbers.
     pub(crate) killed: HashMap<u32, Duration>,
     pub(crate) outages: Vec<Outage>,
     pub(crate) violations: Vec<String>,
@@ -67,6 +67,7 @@ pub(crate) fn deliver(
         queue: Queue::new(settings, &mut rng),
         rng,
         workers: Vec::new(),
+        started: 0,
         arguments,
         news,
         tell,
@@ -84,6 +85,8 @@ struct Rig<'s> {
     rng: Rng,
     queue: Queue,
     workers: Vec<Worker>,
+    /// How many workers there have been.
+    started: u32,
     arguments: Vec<String>,
     news: Receiver<News>,
     tell: Sender<News>,
@@ -111,8 +114,8 @@ impl Rig<'_> {
                 .map_or(STUCK, |at| at.saturating_duration_since(now));
             match self.news.recv_timeout(wait) {
                 Ok(News::Outage(outage)) => self.record.outages.push(outage),
-                Ok(News::Worker((pid, Said::Answer(answer)))) => self.answered(pid, answer),
-                Ok(News::Worker((pid, Said::Ended))) => self.ended(pid)?,
+                Ok(News::Worker((from, Said::Answer(answer)))) => self.answered(from, answer),
+                Ok(News::Worker((from, Said::Ended))) => self.ended(from)?,
                 Err(RecvTimeoutError::Timeout) if wait < STUCK => {}
                 Err(_) => {
                     let text = format!("no answer for {STUCK:?}, with deliveries in hand");
@@ -128,7 +131,9 @@ impl Rig<'_> {
         let tell = self.tell.clone();
         // Nobody listens any more at the rig's end.
         let say = move |saying| drop(tell.send(News::Worker(saying)));
-        self.workers.push(Worker::start(&self.arguments, say)?);
+        self.started += 1;
+        let worker = Worker::start(self.started, &self.arguments, say)?;
+        self.workers.push(worker);
         Ok(())
     }
 
@@ -195,9 +200,9 @@ impl Rig<'_> {
         }
     }
 
-    fn answered(&mut self, pid: u32, answer: Answer) {
+    fn answered(&mut self, from: u32, answer: Answer) {
         let number = answer.number;
-        if let Some(worker) = self.workers.iter_mut().find(|worker| worker.pid() == pid) {
+        if let Some(worker) = self.workers.iter_mut().find(|worker| worker.number == from) {
             worker.in_hand.remove(&number);
         }
         if answer.result.acknowledges() {
@@ -235,15 +240,15 @@ impl Rig<'_> {
     }
 
     /// What it had in hand comes again, another worker starts.
-    fn ended(&mut self, pid: u32) -> Result<(), Box<dyn Error>> {
-        let Some(place) = self.workers.iter().position(|worker| worker.pid() == pid) else {
+    fn ended(&mut self, from: u32) -> Result<(), Box<dyn Error>> {
+        let Some(place) = self.workers.iter().position(|worker| worker.number == from) else {
             return Ok(());
         };
         let worker = self.workers.swap_remove(place);
         let Some(killed) = worker.killed else {
-            return Err(format!("worker {pid} ended by itself").into());
+            return Err(format!("worker {from} ended by itself").into());
         };
-        self.record.killed.insert(pid, killed);
+        self.record.killed.insert(from, killed);
         for number in &worker.in_hand {
             self.queue.give_back(*number, Instant::now());
         }
@@ -254,7 +259,7 @@ impl Rig<'_> {
     fn finish(mut self, serving: JoinHandle<Server>) -> Result<(Record, Server), Box<dyn Error>> {
         for worker in self.workers.drain(..) {
             if let Some(killed) = worker.killed {
-                self.record.killed.insert(worker.pid(), killed);
+                self.record.killed.insert(worker.number, killed);
             }
             worker.reap()?;
         }

@@ -27,7 +27,7 @@ pub(crate) async fn run(settings: &Settings) -> Result<ExitCode, Box<dyn Error>>
     }
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("ledger");
-    Ledger::open(&path)?;
+    Ledger::open(&path, 0)?;
 
     let arguments = arguments(settings, &url, &path);
     let (record, _server) =

@@ -11,7 +11,7 @@ const ROUNDING: Duration = Duration::from_millis(2);
 /// One run of a handler.
 #[derive(Clone, Debug)]
 struct Run {
-    pid: u32,
+    worker: u32,
     delivery: u64,
     token: Option<String>,
     /// When the store was asked whether it may run.
@@ -32,7 +32,7 @@ struct Run {
 pub(crate) struct Circumstances<'r> {
     /// A lease's length, if ids are claimed.
     pub(crate) lease: Option<Duration>,
-    /// When workers were killed.
+    /// When workers were killed, by their numbers.
     pub(crate) killed: &'r HashMap<u32, Duration>,
     pub(crate) outages: &'r [Outage],
 }
@@ -72,7 +72,7 @@ pub(crate) fn judge(entries: &[Entry], circumstances: &Circumstances<'_>) -> Ver
             verdict.done.insert(id.clone());
         }
         for run in runs {
-            if run.ended.is_none() && !circumstances.killed.contains_key(&run.pid) {
+            if run.ended.is_none() && !circumstances.killed.contains_key(&run.worker) {
                 let text = format!("{id}: never ended, and nobody killed it: {run:?}");
                 verdict.violations.push(text);
             }
@@ -136,7 +136,7 @@ impl Verdict {
                     self.violations.push(text);
                     continue;
                 }
-                let killed = known.killed.get(&first.pid);
+                let killed = known.killed.get(&first.worker);
                 let stopped = first.ended.map(|(at, _)| at).or(killed.copied());
                 if stopped.is_some_and(|stopped| stopped <= second.begun) {
                     continue;
@@ -168,19 +168,19 @@ fn read(entries: &[Entry], lease: Option<Duration>) -> (Runs, HashMap<String, Du
     let mut marked = HashMap::new();
     let lease = lease.unwrap_or_default();
     for entry in entries {
-        let (pid, id) = (entry.pid, entry.id.as_str());
+        let (worker, id) = (entry.worker, entry.id.as_str());
         let of_id = runs.entry(id.to_owned()).or_default();
         match &entry.event {
             Event::Free { token, asked } => {
-                free.entry((pid, id))
+                free.entry((worker, id))
                     .or_default()
                     .push_back((token.clone(), *asked));
             }
             Event::Begun { delivery } => {
-                let asked = free.entry((pid, id)).or_default().pop_front();
+                let asked = free.entry((worker, id)).or_default().pop_front();
                 let (token, asked) = asked.unwrap_or((None, entry.at));
                 of_id.push(Run {
-                    pid,
+                    worker,
                     delivery: *delivery,
                     token,
                     asked,
@@ -246,9 +246,9 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    fn entry(pid: u32, at: u64, event: Event) -> Entry {
+    fn entry(worker: u32, at: u64, event: Event) -> Entry {
         Entry {
-            pid,
+            worker,
             id: "a".into(),
             at: ms(at),
             event,
@@ -256,22 +256,22 @@ mod tests {
     }
 
     /// A worker, named like its delivery and its token, begins at this time.
-    fn begins(pid: u32, at: u64) -> [Entry; 2] {
-        let (token, asked) = (Some(pid.to_string()), ms(at));
-        let delivery = u64::from(pid);
+    fn begins(worker: u32, at: u64) -> [Entry; 2] {
+        let (token, asked) = (Some(worker.to_string()), ms(at));
+        let delivery = u64::from(worker);
         [
-            entry(pid, at, Event::Free { token, asked }),
-            entry(pid, at, Event::Begun { delivery }),
+            entry(worker, at, Event::Free { token, asked }),
+            entry(worker, at, Event::Begun { delivery }),
         ]
     }
 
-    fn ends(pid: u32, at: u64, effect: bool) -> [Entry; 1] {
-        let delivery = u64::from(pid);
-        [entry(pid, at, Event::Ended { delivery, effect })]
+    fn ends(worker: u32, at: u64, effect: bool) -> [Entry; 1] {
+        let delivery = u64::from(worker);
+        [entry(worker, at, Event::Ended { delivery, effect })]
     }
 
-    fn is_marked(pid: u32, at: u64) -> [Entry; 1] {
-        [entry(pid, at, Event::Marked)]
+    fn is_marked(worker: u32, at: u64) -> [Entry; 1] {
+        [entry(worker, at, Event::Marked)]
     }
 
     /// Judges with the first worker killed, or the server stopped, at a time.

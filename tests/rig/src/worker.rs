@@ -27,6 +27,8 @@ pub(crate) struct Work {
     pub(crate) ledger: PathBuf,
     /// Length of a lease in milliseconds
     pub(crate) lease: u64,
+    /// Its number in the rig
+    pub(crate) number: u32,
 }
 
 /// What handles deliveries.
@@ -42,7 +44,7 @@ pub(crate) async fn work(work: Work) -> Result<(), Box<dyn std::error::Error>> {
             consume(TransactionGuard::new(effects::postgres(&work.url).await?)?).await
         };
     }
-    let ledger = Ledger::open(&work.ledger)?;
+    let ledger = Ledger::open(&work.ledger, work.number)?;
     let store = Recorded {
         store: open(&work.url, work.lease).await?,
         ledger: ledger.clone(),
