@@ -153,8 +153,7 @@ impl Component {
     /// [`GuardError::Component`]: the bytes are no such component.
     pub fn from_bytes(bytes: &[u8], limits: Limits) -> Result<Self, GuardError> {
         let engine = engine(limits)?;
-        let component = wasmtime::component::Component::new(&engine, bytes)
-            .map_err(|error| unloadable(&error))?;
+        let component = loaded(wasmtime::component::Component::new(&engine, bytes))?;
         Self::link(component, limits)
     }
 
@@ -174,8 +173,8 @@ impl Component {
     pub unsafe fn from_precompiled(bytes: &[u8], limits: Limits) -> Result<Self, GuardError> {
         let engine = engine(limits)?;
         // SAFETY: passed on to the caller.
-        let component = unsafe { wasmtime::component::Component::deserialize(&engine, bytes) }
-            .map_err(|error| unloadable(&error))?;
+        let component =
+            loaded(unsafe { wasmtime::component::Component::deserialize(&engine, bytes) })?;
         Self::link(component, limits)
     }
 
@@ -186,25 +185,25 @@ impl Component {
     ///
     /// [`GuardError::Component`]: the code cannot be written out.
     pub fn precompiled(&self) -> Result<Vec<u8>, GuardError> {
-        self.0
-            .component
-            .serialize()
-            .map_err(|error| unloadable(&error))
+        loaded(self.0.component.serialize())
     }
 
     fn link(component: wasmtime::component::Component, limits: Limits) -> Result<Self, GuardError> {
         let engine = component.engine();
         let mut linker = Linker::<Call>::new(engine);
-        store::add_to_linker::<_, HasSelf<_>>(&mut linker, |call| call)
-            .map_err(|error| unloadable(&error))?;
-        claims::add_to_linker::<_, HasSelf<_>>(&mut linker, |call| call)
-            .map_err(|error| unloadable(&error))?;
-        marker::add_to_linker::<_, HasSelf<_>>(&mut linker, |call| call)
-            .map_err(|error| unloadable(&error))?;
-        let pre = linker
-            .instantiate_pre(&component)
-            .map_err(|error| unloadable(&error))?;
-        let guard = guard::GuestIndices::new(&pre).map_err(|error| unloadable(&error))?;
+        loaded(store::add_to_linker::<_, HasSelf<_>>(&mut linker, |call| {
+            call
+        }))?;
+        loaded(claims::add_to_linker::<_, HasSelf<_>>(
+            &mut linker,
+            |call| call,
+        ))?;
+        loaded(marker::add_to_linker::<_, HasSelf<_>>(
+            &mut linker,
+            |call| call,
+        ))?;
+        let pre = loaded(linker.instantiate_pre(&component))?;
+        let guard = loaded(guard::GuestIndices::new(&pre))?;
         let steps = steps::GuestIndices::new(&pre).ok();
         if limits.deadline.is_some() {
             tick(engine)?;
@@ -286,21 +285,11 @@ impl Inner {
             // Without one, the very first instruction would be interrupted.
             store.set_epoch_deadline(ticks(TICK * 100));
         }
-        let instance = self
-            .pre
-            .instantiate(&mut store)
-            .map_err(|error| unloadable(&error))?;
+        let instance = loaded(self.pre.instantiate(&mut store))?;
         let exports = Exports {
-            guard: self
-                .guard
-                .load(&mut store, &instance)
-                .map_err(|error| unloadable(&error))?,
+            guard: loaded(self.guard.load(&mut store, &instance))?,
             steps: match &self.steps {
-                Some(steps) => Some(
-                    steps
-                        .load(&mut store, &instance)
-                        .map_err(|error| unloadable(&error))?,
-                ),
+                Some(steps) => Some(loaded(steps.load(&mut store, &instance))?),
                 None => None,
             },
         };
@@ -325,7 +314,7 @@ fn engine(limits: Limits) -> Result<Engine, GuardError> {
     // times dearer.
     config.concurrency_support(false);
     config.epoch_interruption(limits.deadline.is_some());
-    Engine::new(&config).map_err(|error| unloadable(&error))
+    loaded(Engine::new(&config))
 }
 
 fn ticks(deadline: Duration) -> u64 {
@@ -352,6 +341,7 @@ fn tick(engine: &Engine) -> Result<(), GuardError> {
     Ok(())
 }
 
-fn unloadable(error: &wasmtime::Error) -> GuardError {
-    GuardError::Component(format!("{error:#}"))
+/// What wasmtime has made of a component, or why it cannot be used.
+fn loaded<T>(made: wasmtime::Result<T>) -> Result<T, GuardError> {
+    made.map_err(|error| GuardError::Component(format!("{error:#}")))
 }

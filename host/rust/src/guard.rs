@@ -49,6 +49,16 @@ enum Backing {
     Claims(Arc<dyn Claims>),
 }
 
+impl Backing {
+    /// The seen-set, which a store with claims is as well.
+    fn seen_set(&self) -> &dyn Store {
+        match self {
+            Self::Seen(store) => &**store,
+            Self::Claims(store) => &**store,
+        }
+    }
+}
+
 impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guard")
@@ -106,6 +116,11 @@ impl Guard {
     /// Adds the store for [`Context::once`], usually the same one again.
     #[must_use]
     pub fn with_steps(self, marker: impl Marker) -> Self {
+        if !self.is_claiming() {
+            // Compiled now rather than in the first handler that has a step,
+            // which is told if this has failed.
+            drop(Component::claiming());
+        }
         Self {
             marker: Some(Arc::new(marker)),
             ..self
@@ -263,12 +278,8 @@ impl Guard {
         let settlement = self.component.settlement(ticket, outcome)?;
         let hold = match (settlement.write, &self.store) {
             (Write::Nothing, _) => Hold::Held,
-            (Write::Remember { id }, Backing::Seen(store)) => {
-                store.remember(&id).await?;
-                Hold::Held
-            }
-            (Write::Remember { id }, Backing::Claims(store)) => {
-                store.remember(&id).await?;
+            (Write::Remember { id }, store) => {
+                store.seen_set().remember(&id).await?;
                 Hold::Held
             }
             (Write::Complete { id, token }, Backing::Claims(store)) => {
@@ -317,11 +328,7 @@ impl Guard {
 
     async fn forget_here(&self, id: &str) -> Result<(), Error> {
         let id = self.component.forgettable(id)?;
-        match &self.store {
-            Backing::Seen(store) => store.forget(&id).await?,
-            Backing::Claims(store) => store.forget(&id).await?,
-        }
-        Ok(())
+        Ok(self.store.seen_set().forget(&id).await?)
     }
 
     pub(crate) async fn once(&self, ticket: &Ticket, step: &str) -> Result<bool, Error> {
